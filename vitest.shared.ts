@@ -1,0 +1,19 @@
+import { defaultServerConditions } from 'vite';
+import { defineConfig } from 'vitest/config';
+
+// Neighbour packages resolve to their sources: no test of a package needs a build.
+const conditions = ['@lousho/source', ...defaultServerConditions];
+
+/** What every package's vitest.config.ts starts from. */
+export default defineConfig({
+  resolve: { conditions },
+  ssr: { resolve: { conditions, externalConditions: conditions } },
+  test: {
+    environment: 'node',
+    include: ['test/**/*.test.ts'],
+    passWithNoTests: true,
+    // tools/test.mjs adds these reports up.
+    reporters: ['default', 'json'],
+    outputFile: { json: 'coverage/vitest-report.json' },
+  },
+});
