@@ -1,0 +1,5 @@
+import { expect, it } from 'vitest';
+
+it('runs the rigs', () => {
+  expect(import.meta.url).toContain('rigs');
+});
