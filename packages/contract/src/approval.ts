@@ -1,0 +1,65 @@
+/** What a person decides about, and the inbox that holds it until then. */
+import type { ApprovalKind, Checkpoint } from './checkpoint.ts';
+import type { JsonValue } from './json.ts';
+import type { ToolCallPart } from './messages.ts';
+import type { Principal } from './run.ts';
+
+/** What a person decides about. */
+export interface ApprovalRequest {
+  readonly id: string;
+  readonly kind: ApprovalKind;
+  /** Absent for a run without one. */
+  readonly sessionId?: string;
+  readonly runId: string;
+  readonly agentName: string;
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly args: JsonValue;
+  readonly question?: {
+    readonly text: string;
+    readonly options?: readonly string[];
+    readonly allowFreeText?: boolean;
+  };
+  /** Names of the sub-agents on the way to the call, outermost first. */
+  readonly subagentPath?: readonly string[];
+  readonly principal?: Principal;
+  readonly createdAt: string;
+  readonly expiresAt?: string;
+}
+/** A pause of a run without a checkpoint store, with everything that its resume needs. */
+export interface ApprovalSnapshot {
+  readonly checkpoints: readonly { readonly checkpointId: string; readonly checkpoint: Checkpoint }[];
+  /** Absent in old data: the calls behind the paused one then get `not-run` results. */
+  readonly remainingToolCalls?: readonly ToolCallPart[];
+}
+/** What lies in the inbox. The checkpoint decides; a record that no checkpoint waits on is orphaned. */
+export interface ApprovalRecord extends ApprovalRequest {
+  /** Where the run that waits is stored: the lead's checkpoint. */
+  readonly checkpointId: string;
+  readonly argsHash: string;
+  /** Only of runs without a checkpoint store. */
+  readonly snapshot?: ApprovalSnapshot;
+}
+/** The inbox of pauses. It decides nothing, except which caller of `delete` was first. */
+export interface ApprovalStore {
+  /** Replaces a record with the same id. */
+  save(record: ApprovalRecord): Promise<void>;
+  load(id: string): Promise<ApprovalRecord | null | undefined>;
+  /** Oldest `createdAt` first. */
+  list(options?: { readonly sessionId?: string | undefined }): Promise<readonly ApprovalRecord[]>;
+  /** `true` for exactly one caller: the one whose call removed it. */
+  delete(id: string): Promise<boolean>;
+}
+
+export interface ApprovalDecision {
+  readonly id: string;
+  readonly approved: boolean;
+  /** The model reads it when the call is rejected. */
+  readonly note?: string | undefined;
+  /** Run the call with these instead. Ignored on a rejection. */
+  readonly args?: JsonValue | undefined;
+  /** Answer of a question. */
+  readonly answer?: string | undefined;
+  /** Who decided; stored. */
+  readonly by?: string | undefined;
+}

@@ -1,0 +1,47 @@
+/** Makes a tool, checking everything about it that can be wrong before the first call. */
+import { ConfigurationError } from './errors.ts';
+import { deepFreeze } from './freeze.ts';
+import { jsonEqual, type JsonValue } from './json.ts';
+import { inputJsonSchema } from './tool-schema.ts';
+import type { ArgsOf, InputSchema, NeedsApproval, Tool, ToolContext, ToolDefinition } from './tool.ts';
+import { answeredCalls } from './transcript.ts';
+
+/** The strictest rule of the large providers. */
+const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** @throws synchronously LOUSHO_CONFIG_INVALID with the path of what JSON Schema cannot say. */
+export function defineTool<S extends InputSchema, Result>(
+  definition: ToolDefinition<S, Result>,
+): Tool<ArgsOf<S>, Result> {
+  const { name, input, timeoutMs, maxResultBytes, onInterrupted } = definition;
+  if (typeof name !== 'string' || !TOOL_NAME.test(name))
+    refuse('tool.name', name, '1-64 characters of A-Z a-z 0-9 _ -');
+  const option = (part: string): string => `tools.${name}.${part}`;
+  if (typeof definition.description !== 'string')
+    refuse(option('description'), definition.description, 'a text');
+  if (typeof definition.execute !== 'function') refuse(option('execute'), definition.execute, 'a function');
+  if (input === undefined || input === null) refuse(option('input'), input, 'a schema');
+  if (timeoutMs !== undefined && !(timeoutMs > 0)) refuse(option('timeoutMs'), timeoutMs, 'more than 0');
+  if (maxResultBytes !== undefined && !(maxResultBytes > 0))
+    refuse(option('maxResultBytes'), maxResultBytes, 'more than 0');
+  if (typeof onInterrupted === 'string' && !['retry', 'never', 'ask'].includes(onInterrupted)) {
+    refuse(option('onInterrupted'), onInterrupted, "'retry', 'never', 'ask' or a function");
+  }
+  return Object.freeze({ ...definition, inputSchema: deepFreeze(inputJsonSchema(input, option('input'))) });
+}
+
+/** Asks a person the first time in a transcript; `per: 'args'` once for each different arguments. A callback's yes is not remembered. */
+export function once({ per = 'tool' }: { readonly per?: 'tool' | 'args' | undefined } = {}): NeedsApproval {
+  return (args: unknown, ctx: ToolContext) => {
+    for (const { call, result } of answeredCalls(ctx.messages)) {
+      const approvedByPerson = result.approval?.approved === true && result.approval.source === undefined;
+      if (call.toolName !== ctx.toolName || !approvedByPerson) continue;
+      if (per === 'tool' || jsonEqual(call.args, args as JsonValue)) return false;
+    }
+    return true;
+  };
+}
+
+function refuse(option: string, got: unknown, want: string): never {
+  throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option, got, want });
+}

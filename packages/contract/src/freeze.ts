@@ -1,0 +1,65 @@
+/** Deeply frozen values, and lists that only grow: what lets a store share memory and know what is new at once. */
+
+/** Values that were found deeply frozen. A frozen value never changes, so an entry never becomes wrong. */
+const frozen = new WeakSet<object>();
+
+/** Freezes a JSON-like value in place, once: what is known to be frozen is not walked again. */
+export function deepFreeze<Value>(value: Value): Value {
+  if (typeof value !== 'object' || value === null || frozen.has(value)) return value;
+  Object.freeze(value);
+  // Before the children, so that a cycle ends.
+  frozen.add(value);
+  for (const key in value) deepFreeze(value[key]);
+  return value;
+}
+
+/** Whether a value can be shared instead of copied. Looks at the whole value the first time only. */
+export function isDeepFrozen(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || frozen.has(value)) return true;
+  if (!Object.isFrozen(value) || !Object.values(value).every(isDeepFrozen)) return false;
+  frozen.add(value);
+  return true;
+}
+
+/** A deeply frozen form of the value: itself when it is frozen already, else a frozen copy with JSON semantics. */
+export function frozenCopy<Value>(value: Value): Value {
+  if (isDeepFrozen(value)) return value;
+  return deepFreeze(JSON.parse(JSON.stringify(value)) as Value);
+}
+
+/** One line of growth: every list in it is a prefix of every longer one. */
+interface Lineage {
+  /** Length of the newest list. Appending to an older one starts a line of its own. */
+  newestLength: number;
+}
+const lineages = new WeakMap<readonly unknown[], Lineage>();
+
+/** The list with more behind it. `extendsList` then knows without comparing that the old list is a prefix of the new one. */
+export function appendFrozen<Item>(list: readonly Item[], added: readonly Item[]): readonly Item[] {
+  if (added.length === 0) return list;
+  for (const item of added) deepFreeze(item);
+  const grown = list.concat(added);
+  Object.freeze(grown);
+  if (isDeepFrozen(list)) frozen.add(grown);
+  lineages.set(grown, continueLineage(list, grown.length));
+  return grown;
+}
+
+function continueLineage(list: readonly unknown[], newestLength: number): Lineage {
+  const lineage = lineages.get(list);
+  if (lineage !== undefined && lineage.newestLength === list.length) {
+    lineage.newestLength = newestLength;
+    return lineage;
+  }
+  const started: Lineage = { newestLength };
+  // A list that grows a second time keeps its first line; the second one proves nothing about it.
+  if (lineage === undefined) lineages.set(list, started);
+  return started;
+}
+
+/** `true` only with proof by origin; `false` says nothing about the content. */
+export function extendsList(base: readonly unknown[], list: readonly unknown[]): boolean {
+  if (base === list) return true;
+  const lineage = lineages.get(base);
+  return lineage !== undefined && lineage === lineages.get(list) && base.length <= list.length;
+}

@@ -1,0 +1,210 @@
+/** The words, shapes and promises of Lousho. Stores import this package alone. */
+export { type QueuedInput, type AgentRun } from './agent-run.ts';
+export {
+  type ApprovalRequest,
+  type ApprovalSnapshot,
+  type ApprovalRecord,
+  type ApprovalStore,
+  type ApprovalDecision,
+} from './approval.ts';
+export {
+  nextEvent,
+  foldEvents,
+  historyOf,
+  headerFromEvent,
+  type LogEvent,
+  type SharedPrefix,
+} from './checkpoint-log.ts';
+export {
+  CHECKPOINT_VERSION,
+  checkpointHeader,
+  type CheckpointStatus,
+  type ApprovalKind,
+  type Decision,
+  type CheckpointApproval,
+  type DelegatedInFlight,
+  type AgentFingerprint,
+  type CheckpointBase,
+  type InProgressCheckpoint,
+  type AwaitingApprovalCheckpoint,
+  type FinishedCheckpoint,
+  type Checkpoint,
+  type CheckpointContent,
+  type CheckpointHeader,
+  type CheckpointHistoryEntry,
+  type CheckpointListEntry,
+  type CheckpointHeaderEntry,
+} from './checkpoint.ts';
+export { defineTool, once } from './define-tool.ts';
+export { errorTable, type ErrorDetails, type ErrorCode, type LLMErrorDetails } from './error-codes.ts';
+export {
+  SDKError,
+  isSDKError,
+  ConfigurationError,
+  SessionAwaitingApprovalError,
+  PropagatingToolError,
+  LLMProviderError,
+  storedError,
+  cutText,
+  type SDKErrorOptions,
+  type ConfigurationErrorCode,
+} from './errors.ts';
+export {
+  agentEventTypes,
+  type AgentDrift,
+  type CallEvent,
+  type ErrorEvent,
+  type AgentEventMap,
+  type AgentEventType,
+  type AgentEventBase,
+  type AgentEvent,
+  type AgentEventOf,
+} from './events.ts';
+export { deepFreeze, isDeepFrozen, frozenCopy, appendFrozen, extendsList } from './freeze.ts';
+export { type HookContext, type ToolHookContext, type AgentHooks, type BeforeToolOutcome } from './hooks.ts';
+export {
+  assertRunId,
+  assertSessionId,
+  assertCheckpointId,
+  isCheckpointId,
+  turnCheckpointId,
+  childCheckpointId,
+  approvalIdOf,
+  checkpointIdOfApproval,
+  classifyCheckpointId,
+  type CallPosition,
+  type CheckpointIdKind,
+} from './ids.ts';
+export {
+  toJson,
+  canonicalJson,
+  jsonEqual,
+  objectOf,
+  wellFormed,
+  type JsonPrimitive,
+  type JsonValue,
+  type JsonObject,
+  type JsonOutcome,
+} from './json.ts';
+export {
+  takeLease,
+  extendLease,
+  holdsLease,
+  endLease,
+  type LeaseRecord,
+  type TakeLeaseRequest,
+  type ExtendLeaseRequest,
+} from './lease.ts';
+export { getCheckpointHistory, listCheckpoints, matchesStatus, compareSaves } from './list-checkpoints.ts';
+export {
+  type ProviderMetadata,
+  type WithProviderMetadata,
+  type TextPart,
+  type ReasoningPart,
+  type FileData,
+  type FilePart,
+  type ToolCallPart,
+  type ToolFailureKind,
+  type ToolFailure,
+  type ToolResultPart,
+  type CustomPart,
+  type UserPart,
+  type AssistantPart,
+  type SystemMessage,
+  type UserMessage,
+  type AssistantMessage,
+  type ToolMessage,
+  type Message,
+  type AgentInput,
+} from './messages.ts';
+export { parseCheckpoint, parseApprovalRecord, parseSessionRecord } from './parse-stored.ts';
+export { platformClock, platformIds, platformProcesses, resolvePorts } from './platform-ports.ts';
+export { type Clock, type Ids, type ProcessFacts, type Processes, type Ports } from './ports.ts';
+export {
+  type ModelFinishReason,
+  type LLMTool,
+  type ProviderTool,
+  type ModelSettings,
+  type LLMRequest,
+  type LLMUsage,
+  type LLMResponse,
+  type LLMStreamEvent,
+  type LLMProvider,
+} from './provider.ts';
+export {
+  type ResultBase,
+  type FinishedResult,
+  type AbortedResult,
+  type PausedResult,
+  type ExecutionResult,
+} from './result.ts';
+export {
+  type RunEnd,
+  type FinishReason,
+  type PendingKind,
+  type DriftPolicy,
+  type Principal,
+  type StoredError,
+  type ToolCallRecord,
+  type RunContext,
+  type RunConfig,
+  type RunLimits,
+  type ReachedLimit,
+} from './run.ts';
+export { type SessionRecord, type SessionStore } from './session.ts';
+export { resolveStoreOptions, type ResolvedStoreOptions } from './store-options.ts';
+export {
+  CONTRACT_VERSION,
+  type DeleteOptions,
+  type HistoryOptions,
+  type ListOptions,
+  type PruneOptions,
+  type PruneResult,
+  type StoreClaims,
+  type Lease,
+  type CheckpointStore,
+  type AgentStore,
+  type FullCheckpointStore,
+  type FullAgentStore,
+  type StoreOptions,
+  type DurabilityOptions,
+} from './store.ts';
+export { type Dynamic, type SubAgent } from './sub-agent.ts';
+export { type SegmentInfo, type Telemetry } from './telemetry.ts';
+export { inputJsonSchema, validateArgs, type ArgsIssue, type ArgsOutcome } from './tool-schema.ts';
+export {
+  type StandardSchema,
+  type StandardResult,
+  type JsonSchema,
+  type InputSchema,
+  type ArgsOf,
+  type ToolContext,
+  type ApprovalVerdict,
+  type NeedsApproval,
+  type OnInterrupted,
+  type InterruptedOutcome,
+  type ToolOptions,
+  type ToolDefinition,
+  type Tool,
+  type SandboxCall,
+  type SandboxExecute,
+} from './tool.ts';
+export {
+  lastStep,
+  ownCalls,
+  textOf,
+  lastAssistantText,
+  answeredCalls,
+  resultOf,
+  type LastStep,
+  type AnsweredCall,
+} from './transcript.ts';
+export {
+  emptyUsage,
+  addModelCall,
+  addDelegated,
+  sumUsage,
+  type TokenUsage,
+  type ModelUsage,
+  type RunUsage,
+} from './usage.ts';

@@ -1,0 +1,24 @@
+/** An agent that another one delegates or hands over to. */
+import type { LLMProvider, ProviderTool } from './provider.ts';
+import type { RunContext, RunLimits } from './run.ts';
+import type { Tool } from './tool.ts';
+
+/** A value, or a function of the run: called once a run. On a resume tools and instructions are resolved again with the saved context; the model is the saved one. */
+export type Dynamic<T> = T | ((ctx: RunContext) => T | Promise<T>);
+
+/** A sub-agent (the lead's `task` tool runs it) or the target of a handoff (`handoff_to_<name>` switches to it). */
+export interface SubAgent {
+  readonly name: string;
+  /** When to use it; the lead's model reads this. */
+  readonly description: string;
+  readonly instructions?: Dynamic<string> | undefined;
+  /** Default: the lead's. */
+  readonly provider?: LLMProvider | undefined;
+  readonly model?: Dynamic<string> | undefined;
+  readonly tools?: Dynamic<readonly Tool[]> | undefined;
+  readonly providerTools?: readonly ProviderTool[] | undefined;
+  readonly subagents?: readonly SubAgent[] | undefined;
+  readonly maxSteps?: number | undefined;
+  readonly limits?: RunLimits | undefined;
+  readonly toolConcurrency?: number | 'unbounded' | undefined;
+}

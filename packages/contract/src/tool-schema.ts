@@ -1,0 +1,98 @@
+/** A tool's `input`, whatever library it comes from, as the JSON Schema that models and fingerprints read; and its validation. */
+import { toJSONSchema, type core } from 'zod';
+import { ConfigurationError } from './errors.ts';
+import { toJson, type JsonObject } from './json.ts';
+import type { InputSchema, StandardSchema } from './tool.ts';
+
+export interface ArgsIssue {
+  /** `items[0].price`; empty for the value itself. */
+  readonly path: string;
+  readonly message: string;
+}
+export type ArgsOutcome =
+  | { readonly ok: true; readonly args: unknown }
+  | { readonly ok: false; readonly issues: readonly ArgsIssue[] };
+
+/** Standard JSON Schema 1.1 (standardschema.dev/json-schema), as Zod and ArkType have it. */
+interface WithJsonSchema {
+  readonly jsonSchema?: { input(options: { target: 'draft-07' }): unknown };
+}
+
+/** @throws synchronously LOUSHO_CONFIG_INVALID with the path of what JSON Schema cannot say. */
+export function inputJsonSchema(input: InputSchema, option: string): JsonObject {
+  if (!isStandardSchema(input)) return requireObjectSchema(input, option);
+  try {
+    return requireObjectSchema(convertStandard(input), option);
+  } catch (error) {
+    if (error instanceof ConfigurationError) throw error;
+    const want = `a schema that JSON Schema can say (${error instanceof Error ? error.message : String(error)})`;
+    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option, want }, { cause: error });
+  }
+}
+
+/** Checks a call's arguments. A plain JSON Schema describes them to the model and takes every object. */
+export async function validateArgs(input: InputSchema, args: unknown): Promise<ArgsOutcome> {
+  if (!isStandardSchema(input)) {
+    return isPlainObject(args)
+      ? { ok: true, args }
+      : { ok: false, issues: [{ path: '', message: 'The arguments must be an object.' }] };
+  }
+  const checked = await input['~standard'].validate(args);
+  if (checked.issues === undefined) return { ok: true, args: checked.value };
+  return {
+    ok: false,
+    issues: checked.issues.map((issue) => ({ path: pathText(issue.path ?? []), message: issue.message })),
+  };
+}
+
+function isStandardSchema(input: InputSchema): input is StandardSchema {
+  return (
+    (typeof input === 'object' || typeof input === 'function') &&
+    input !== null &&
+    '~standard' in input &&
+    input['~standard'] !== undefined
+  );
+}
+
+function convertStandard(input: StandardSchema): unknown {
+  const standard = input['~standard'] as StandardSchema['~standard'] & WithJsonSchema;
+  if (standard.jsonSchema !== undefined) return standard.jsonSchema.input({ target: 'draft-07' });
+  if (standard.vendor === 'zod' && '_zod' in input)
+    return toJSONSchema(input as unknown as core.$ZodType, { io: 'input', target: 'draft-7' });
+  throw new Error(
+    `${standard.vendor} gives no JSON Schema; wrap the schema with its own converter, or give a plain JSON Schema`,
+  );
+}
+
+function requireObjectSchema(schema: unknown, option: string): JsonObject {
+  const converted = toJson(schema);
+  if (!converted.ok)
+    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
+      option: `${option}.${converted.path}`,
+      want: 'JSON',
+    });
+  if (!isPlainObject(converted.json))
+    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option, got: schema, want: 'a schema' });
+  const { $schema: _dialect, ...body } = converted.json as JsonObject;
+  const type = body.type;
+  if (type !== undefined && type !== 'object')
+    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
+      option,
+      got: type,
+      want: 'the schema of an object',
+    });
+  return body;
+}
+
+function pathText(path: readonly (PropertyKey | { readonly key: PropertyKey })[]): string {
+  let text = '';
+  for (const part of path) {
+    const key = typeof part === 'object' ? part.key : part;
+    text += typeof key === 'number' ? `[${key}]` : text === '' ? String(key) : `.${String(key)}`;
+  }
+  return text;
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
