@@ -40,8 +40,8 @@ function collectNodeModules(found: Set<string>): Plugin {
   const names = builtinModules.map((name) => name.replaceAll('/', '\\/')).join('|');
   return {
     name: 'collect-node-modules',
-    setup({ onResolve }) {
-      onResolve({ filter: new RegExp(`^(node:.*|${names})$`) }, ({ path }) => {
+    setup(bundle) {
+      bundle.onResolve({ filter: new RegExp(`^(node:.*|${names})$`) }, ({ path }) => {
         found.add(path);
         return { path, external: true };
       });
