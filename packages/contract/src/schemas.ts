@@ -7,6 +7,8 @@ import { z } from 'zod';
 const timestamp = z.string();
 const count = z.number().int().nonnegative();
 const stringList = z.array(z.string());
+/** Any JSON value, or no such field. (`z.unknown()` alone asks for the field.) */
+const anyOrAbsent = z.unknown().optional();
 const providerMetadata = z.record(z.string(), z.unknown()).optional();
 
 const textPart = z.object({ type: z.literal('text'), text: z.string(), providerMetadata });
@@ -45,7 +47,7 @@ const toolResultPart = z.object({
 const customPart = z.object({
   type: z.literal('custom'),
   kind: z.string(),
-  data: z.unknown(),
+  data: anyOrAbsent,
   providerMetadata,
 });
 
@@ -110,7 +112,7 @@ const decisionSchema = z.object({
   source: z.enum(['person', 'callback', 'expiry']),
   by: z.string().optional(),
   note: z.string().optional(),
-  args: z.unknown(),
+  args: anyOrAbsent,
   answer: z.string().optional(),
   decidedAt: timestamp,
 });
@@ -120,7 +122,7 @@ const checkpointApprovalSchema = z.object({
   kind: approvalKind,
   toolCallId: z.string(),
   argsHash: z.string(),
-  args: z.unknown(),
+  args: anyOrAbsent,
   createdAt: timestamp,
   expiresAt: timestamp.optional(),
   decision: decisionSchema.optional(),
@@ -135,7 +137,7 @@ const checkpointBase = z.object({
   messages: messageList,
   stepIndex: count,
   usage: runUsageSchema,
-  businessState: z.unknown(),
+  businessState: anyOrAbsent,
   runInput: z.object({ start: count, count }),
   heldInput: messageList,
   inputIds: stringList,
@@ -213,7 +215,7 @@ export const sessionRecordSchema = z.object({
   turn: count,
   messages: messageList,
   inputIds: stringList,
-  businessState: z.unknown(),
+  businessState: anyOrAbsent,
   usage: runUsageSchema,
   savedAt: timestamp,
 });
