@@ -81,11 +81,16 @@ export function classifyCheckpointId(id: string): CheckpointIdKind {
 }
 
 function positionKey({ runId, step, index }: CallPosition): string {
-  return `${runId.replaceAll('-', '').slice(0, 8).padEnd(8, '0')}-${step}-${index}`;
+  const short = runId
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]/g, '')
+    .slice(0, 8);
+  return `${short.padEnd(8, '0')}-${step}-${index}`;
 }
 
 function brokenRunIdRule(id: unknown): string | undefined {
-  if (typeof id !== 'string' || id.length < 1 || id.length > MAX_RUN_ID_LENGTH)
+  if (typeof id !== 'string') return 'a run id is a text';
+  if (id.length < 1 || id.length > MAX_RUN_ID_LENGTH)
     return `a run id is 1-${MAX_RUN_ID_LENGTH} characters long`;
   if (!/^[A-Za-z0-9_.-]+$/.test(id)) return 'a run id has only A-Z a-z 0-9 _ . -';
   if (id.startsWith('.') || id.endsWith('.')) return 'a run id has no dot at its start or end';
@@ -97,5 +102,6 @@ function brokenRunIdRule(id: unknown): string | undefined {
 }
 
 function invalidId(id: unknown, rule: string): SDKError {
-  return new SDKError('LOUSHO_SESSION_ID_INVALID', { sessionId: String(id), rule });
+  const shown = typeof id === 'object' && id !== null ? 'an object' : String(id);
+  return new SDKError('LOUSHO_SESSION_ID_INVALID', { sessionId: shown, rule });
 }
