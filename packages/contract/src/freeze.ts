@@ -40,8 +40,11 @@ export function appendFrozen<Item>(list: readonly Item[], added: readonly Item[]
   for (const item of added) deepFreeze(item);
   const grown = list.concat(added);
   Object.freeze(grown);
-  if (isDeepFrozen(list)) frozen.add(grown);
-  lineages.set(grown, continueLineage(list, grown.length));
+  // A list that somebody may still change proves nothing about the lists made from it.
+  if (isDeepFrozen(list)) {
+    frozen.add(grown);
+    lineages.set(grown, continueLineage(list, grown.length));
+  }
   return grown;
 }
 
