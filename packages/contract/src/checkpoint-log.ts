@@ -73,7 +73,7 @@ const FACTS = [
   'forkedFrom',
 ] as const;
 const FACT_SET: ReadonlySet<string> = new Set(FACTS);
-/** Fields with a place of their own in the event. `approvalId` and `approvalIds` follow from `approvals`. */
+/** Fields with a place of their own in the event. */
 const PLACED: ReadonlySet<string> = new Set([
   'savedAt',
   'stepIndex',
@@ -87,9 +87,9 @@ const PLACED: ReadonlySet<string> = new Set([
   'approvals',
   'startedToolCallIds',
   'delegatedInFlight',
-  'approvalId',
-  'approvalIds',
 ]);
+/** Fields that follow from `approvals` while the run waits for a person. */
+const DERIVED: ReadonlySet<string> = new Set(['approvalId', 'approvalIds']);
 
 /** A log whose messages the first base of another may stand on. */
 export interface SharedPrefix {
@@ -183,12 +183,9 @@ function volatileOf(checkpoint: Checkpoint): Pick<LogEvent, 'v'> | undefined {
   if (checkpoint.approvals.length > 0) set('approvals', checkpoint.approvals);
   if (checkpoint.startedToolCallIds.length > 0) set('startedToolCallIds', checkpoint.startedToolCallIds);
   if (checkpoint.delegatedInFlight.length > 0) set('delegatedInFlight', checkpoint.delegatedInFlight);
-  if (checkpoint.status === 'awaiting-approval' && !followsFromApprovals(checkpoint)) {
-    set('approvalId', checkpoint.approvalId);
-    set('approvalIds', checkpoint.approvalIds);
-  }
+  const derived = checkpoint.status === 'awaiting-approval' && followsFromApprovals(checkpoint);
   for (const field in checkpoint) {
-    if (PLACED.has(field) || FACT_SET.has(field)) continue;
+    if (PLACED.has(field) || FACT_SET.has(field) || (derived && DERIVED.has(field))) continue;
     const value = (checkpoint as unknown as Record<string, unknown>)[field];
     if (value !== undefined) set(field, value);
   }
@@ -240,17 +237,17 @@ function resultChanges(
   added: readonly Message[],
 ): { readonly messages: readonly (Message | string)[]; readonly change: Partial<LogEvent> | undefined } {
   if (known.length === 0) return { messages: added, change: listField('r', next) };
-  const placed = new Set<ToolResultPart>();
+  const left = [...known];
   const messages = added.map((message) => {
-    const early =
-      message.role === 'tool'
-        ? known.find((result) => !placed.has(result) && isMessageOf(result, message))
-        : undefined;
-    if (early === undefined) return message;
-    placed.add(early);
+    if (message.role !== 'tool') return message;
+    const [result] = message.content;
+    // The first one with this id, as the reader takes it.
+    const index = left.findIndex((early) => early.toolCallId === result.toolCallId);
+    const early = left[index];
+    if (early === undefined || !isMessageOf(early, message)) return message;
+    left.splice(index, 1);
     return early.toolCallId;
   });
-  const left = known.filter((result) => !placed.has(result));
   const appended = next.slice(left.length);
   if (left.every((result, index) => sameValue(result, next[index])))
     return { messages, change: listField('r', appended) };
@@ -314,7 +311,8 @@ class LogFold {
   apply(event: LogEvent): void {
     if (event.b !== undefined) this.startFrom(event.b);
     if (event.f !== undefined) this.facts = event.f;
-    if (event.k !== undefined) this.messages.length = event.k;
+    if (this.facts === undefined) throw new Error('The log does not begin with a base.');
+    if (event.k !== undefined) this.keep(event.k);
     for (const item of event.m ?? [])
       this.messages.push(typeof item === 'string' ? this.takeEarlyResult(item) : item);
     this.settledResults =
@@ -355,11 +353,18 @@ class LogFold {
     this.messages = prefix.slice(0, base.n);
   }
 
+  private keep(count: number): void {
+    if (count > this.messages.length)
+      throw new Error(`The log keeps ${count} of ${this.messages.length} messages.`);
+    this.messages.length = count;
+  }
+
   private takeEarlyResult(toolCallId: string): Message {
-    const result = this.settledResults.find((candidate) => candidate.toolCallId === toolCallId);
+    const index = this.settledResults.findIndex((candidate) => candidate.toolCallId === toolCallId);
+    const result = this.settledResults[index];
     if (result === undefined)
       throw new Error(`The log places a result of "${toolCallId}" that it does not hold.`);
-    this.settledResults = this.settledResults.filter((candidate) => candidate !== result);
+    this.settledResults = this.settledResults.toSpliced(index, 1);
     return { role: 'tool', content: [result] };
   }
 }
