@@ -1,0 +1,150 @@
+import type { PruneOptions, PruneResult } from '@lousho/contract';
+import { manualClock, testPorts } from '@lousho/testing';
+import { beforeEach, expect, it } from 'vitest';
+import { memoryStore } from '../src/index.ts';
+import { approvalRecord, awaitingApproval, finished, inProgress, sessionRecord } from './fixtures.ts';
+
+const DAY_MS = 24 * 60 * 60_000;
+const nothing: PruneResult = { checkpoints: 0, historyEntries: 0, approvals: 0, sessions: 0 };
+
+let clock: ReturnType<typeof manualClock>;
+let store: ReturnType<typeof memoryStore>;
+beforeEach(() => {
+  clock = manualClock();
+  store = memoryStore({ ports: testPorts(clock) });
+});
+
+/** The time now, less so many days. */
+function daysAgo(days: number): { readonly savedAt: string } {
+  return { savedAt: new Date(clock.wallMs() - days * DAY_MS).toISOString() };
+}
+async function prune(options: Partial<PruneOptions> = {}): Promise<PruneResult> {
+  return store.prune({ olderThanMs: 10 * DAY_MS, ...options });
+}
+async function storedIds(): Promise<string[]> {
+  return (await store.checkpoints.list()).map(({ sessionId }) => sessionId).sort();
+}
+
+it('removes finished runs that were saved last before the limit, with their history', async () => {
+  await store.checkpoints.save('old', inProgress(daysAgo(12)));
+  await store.checkpoints.save('old', finished(daysAgo(11)));
+  await store.checkpoints.save('young', finished(daysAgo(9)));
+  await store.checkpoints.save('unfinished', inProgress(daysAgo(99)));
+  expect(await prune()).toEqual({ ...nothing, checkpoints: 1, historyEntries: 2 });
+  expect(await storedIds()).toEqual(['unfinished', 'young']);
+  expect(await store.checkpoints.history('old')).toEqual([]);
+  expect(await prune()).toEqual(nothing);
+});
+
+it('removes runs of the statuses that it is told', async () => {
+  await store.checkpoints.save('done', finished(daysAgo(11)));
+  await store.checkpoints.save('stuck', inProgress(daysAgo(11)));
+  expect(await prune({ statuses: ['in-progress'] })).toMatchObject({ checkpoints: 1 });
+  expect(await storedIds()).toEqual(['done']);
+});
+
+it('counts the same in a dry run, and removes nothing', async () => {
+  await store.checkpoints.save('old', finished(daysAgo(11)));
+  await store.approvals.save(approvalRecord('left', { checkpointId: 'old' }));
+  await store.sessions.saveIfRevision(sessionRecord('chat', daysAgo(11)), 0);
+  const counted = await prune({ dryRun: true });
+  expect(counted).toEqual({ checkpoints: 1, historyEntries: 1, approvals: 1, sessions: 1 });
+  expect(await storedIds()).toEqual(['old']);
+  expect(await prune()).toEqual(counted);
+  expect(await storedIds()).toEqual([]);
+  expect(await store.approvals.list()).toEqual([]);
+  expect(await store.sessions.load('chat')).toBeNull();
+});
+
+it('leaves a run alone while somebody executes it', async () => {
+  await store.checkpoints.save('order-7', finished(daysAgo(11)));
+  await store.checkpoints.acquireLease('order-7', 'holder', 30_000);
+  expect(await prune()).toEqual(nothing);
+  await clock.advance(30_000);
+  expect(await prune()).toMatchObject({ checkpoints: 1 });
+});
+
+it('leaves everything that an undecided approval needs, whatever the statuses', async () => {
+  await store.checkpoints.save('order-7', inProgress(daysAgo(99)));
+  await store.checkpoints.save('order-7', awaitingApproval('a-1', daysAgo(98)));
+  await store.approvals.save(approvalRecord('a-1'));
+  expect(await prune({ statuses: ['awaiting-approval', 'in-progress', 'finished'] })).toEqual(nothing);
+  expect(await store.checkpoints.history('order-7')).toHaveLength(2);
+  expect(await store.approvals.load('a-1')).not.toBeNull();
+});
+
+it('removes old approvals that no run waits on, and keeps young ones and those that carry their run', async () => {
+  const old = { createdAt: daysAgo(11).savedAt, checkpointId: 'gone' };
+  await store.approvals.save(approvalRecord('orphan', old));
+  await store.approvals.save(approvalRecord('young', { ...old, createdAt: daysAgo(1).savedAt }));
+  await store.approvals.save(approvalRecord('carries-run', { ...old, snapshot: { checkpoints: [] } }));
+  expect(await prune()).toEqual({ ...nothing, approvals: 1 });
+  expect((await store.approvals.list()).map(({ id }) => id)).toEqual(['carries-run', 'young']);
+});
+
+it('removes sub-agents with their lead or when they are orphans, never before', async () => {
+  const child = (leadId: string): string => `${leadId}.sub-abcd1234-1-0`;
+  await store.checkpoints.save('old', finished(daysAgo(11)));
+  await store.checkpoints.save(child('old'), inProgress(daysAgo(1)));
+  await store.checkpoints.save('working', inProgress(daysAgo(11)));
+  await store.checkpoints.save(child('working'), finished(daysAgo(11)));
+  await store.checkpoints.save(child('gone'), inProgress(daysAgo(11)));
+  await store.checkpoints.save(child('just-gone'), inProgress(daysAgo(1)));
+  expect(await prune()).toMatchObject({ checkpoints: 3 });
+  expect(await storedIds()).toEqual([child('just-gone'), 'working', child('working')].sort());
+});
+
+it('drops old entries of a run that stays, but keeps its newest', async () => {
+  await store.checkpoints.save('stuck', inProgress(daysAgo(13)));
+  await store.checkpoints.save('stuck', inProgress(daysAgo(12)));
+  await store.checkpoints.save('stuck', inProgress(daysAgo(11)));
+  expect(await prune()).toEqual({ ...nothing, historyEntries: 2 });
+  expect(await store.checkpoints.history('stuck')).toMatchObject([daysAgo(11)]);
+  expect(await prune()).toEqual(nothing);
+});
+
+it('drops a history that outlived its run', async () => {
+  await store.checkpoints.save('deleted', finished(daysAgo(11)));
+  await store.checkpoints.delete('deleted', { keepHistory: true });
+  expect(await prune()).toEqual({ ...nothing, historyEntries: 1 });
+  expect(await store.checkpoints.history('deleted')).toEqual([]);
+});
+
+it('removes old conversations, but none with a turn under way', async () => {
+  await store.sessions.saveIfRevision(sessionRecord('old', daysAgo(11)), 0);
+  await store.sessions.saveIfRevision(sessionRecord('young', daysAgo(1)), 0);
+  await store.sessions.saveIfRevision(sessionRecord('paused', daysAgo(11)), 0);
+  await store.checkpoints.save('paused.turn-3', awaitingApproval('a-1', daysAgo(11)));
+  await store.sessions.saveIfRevision(sessionRecord('busy', daysAgo(11)), 0);
+  await store.checkpoints.acquireLease('busy', 'holder', 30_000);
+  expect(await prune({ statuses: ['in-progress'] })).toMatchObject({ sessions: 0 });
+  expect(await prune()).toMatchObject({ sessions: 1 });
+  expect(await store.sessions.list?.()).toEqual(['busy', 'paused', 'young']);
+});
+
+it('is reachable through the checkpoint part too', async () => {
+  await store.checkpoints.save('old', finished(daysAgo(11)));
+  expect(await store.checkpoints.prune({ olderThanMs: DAY_MS })).toMatchObject({ checkpoints: 1 });
+});
+
+it('drops finished runs by itself once they are older than the retention, as the store is used', async () => {
+  store = memoryStore({ ports: testPorts(clock), retentionMs: DAY_MS });
+  await store.checkpoints.save('done', finished(daysAgo(0)));
+  await store.checkpoints.save('stuck', inProgress(daysAgo(30)));
+  await store.sessions.saveIfRevision(sessionRecord('chat', daysAgo(30)), 0);
+  await clock.advance(DAY_MS - 1);
+  await store.checkpoints.save('busy', inProgress(daysAgo(0)));
+  expect(await storedIds()).toEqual(['busy', 'done', 'stuck']);
+  await clock.advance(60_000);
+  await store.checkpoints.save('busy', inProgress(daysAgo(0)));
+  expect(await storedIds()).toEqual(['busy', 'stuck']);
+  expect(await store.checkpoints.history('done')).toEqual([]);
+  expect(await store.sessions.load('chat')).not.toBeNull();
+});
+
+it('keeps finished runs without a retention', async () => {
+  await store.checkpoints.save('done', finished(daysAgo(9_999)));
+  await clock.advance(DAY_MS);
+  await store.checkpoints.save('busy', inProgress());
+  expect(await storedIds()).toEqual(['busy', 'done']);
+});
