@@ -36,7 +36,9 @@ describe('canonicalJson', () => {
   it('sorts keys by UTF-16 units', () => {
     const keys = ['\u20ac', '\r', '\ufb33', '1', '\ud83d\ude00', '\u0080', '\u00f6', '10', '9', 'a', 'B', ''];
     const text = canonicalJson(Object.fromEntries(keys.map((key) => [key, 0])));
-    expect([...text.matchAll(/("(?:[^"\\]|\\.)*"):0/g)].map((match) => JSON.parse(match[1] ?? ''))).toEqual([
+    expect(
+      [...text.matchAll(/("(?:[^"\\]|\\.)*"):0/g)].map((match) => JSON.parse(match[1] ?? '') as string),
+    ).toEqual([
       ...['', '\r', '1', '10', '9', 'B', 'a', '\u0080', '\u00f6', '\u20ac', '\ud83d\ude00', '\ufb33'],
     ]);
   });
@@ -101,6 +103,6 @@ function withKeysReversed(value: JsonValue): JsonValue {
   return Object.fromEntries(
     Object.entries(value)
       .reverse()
-      .map(([key, member]) => [key, withKeysReversed(member as JsonValue)]),
+      .map(([key, member]) => [key, withKeysReversed(member)]),
   );
 }

@@ -42,7 +42,10 @@ describe('isDeepFrozen', () => {
     ['a frozen object around an ordinary one', () => Object.freeze({ a: {} })],
     ['a frozen list around an ordinary one', () => Object.freeze([Object.freeze([]), [1]])],
     ['a sealed object', () => Object.seal({ a: 1 })],
-    ['a frozen object with an ordinary __proto__ key', () => Object.freeze(JSON.parse('{"__proto__":{}}'))],
+    [
+      'a frozen object with an ordinary __proto__ key',
+      () => Object.freeze(JSON.parse('{"__proto__":{}}') as object),
+    ],
   ])('is false for %s', (_name, make) => {
     const value = make();
     expect(isDeepFrozen(value)).toBe(false);

@@ -120,11 +120,7 @@ const refused: readonly (readonly [string, unknown, string])[] = [
   ['a getter that throws in a list', Object.defineProperty([1], 0, { get: fail, enumerable: true }), '[0]'],
   ['toJSON that throws', { a: { toJSON: fail } }, 'a'],
   ['toJSON that gives a BigInt', { a: { toJSON: () => 1n } }, 'a'],
-  [
-    'a toJSON getter that throws',
-    { a: Object.defineProperty({}, 'toJSON', { get: fail }) as object },
-    'a.toJSON',
-  ],
+  ['a toJSON getter that throws', { a: Object.defineProperty({}, 'toJSON', { get: fail }) }, 'a.toJSON'],
   ['an Error whose message throws', [Object.defineProperty(new Error(), 'message', { get: fail })], '[0]'],
   ['a Map with object keys', { m: new Map([[{}, 1]]) }, 'm'],
   ['a revoked proxy', { p: revoked.proxy }, 'p'],

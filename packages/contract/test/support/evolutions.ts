@@ -371,7 +371,7 @@ function paused(
     approvals,
     approvalId,
     approvalIds,
-  } as Checkpoint;
+  };
 }
 
 function withOwnKey(target: object, key: string, value: JsonValue): object {
