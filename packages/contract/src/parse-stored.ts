@@ -4,7 +4,8 @@ import type { ApprovalRecord } from './approval.ts';
 import { CHECKPOINT_VERSION, type Checkpoint } from './checkpoint.ts';
 import { ConfigurationError, SDKError } from './errors.ts';
 import type { ErrorDetails } from './error-codes.ts';
-import { approvalRecordSchema, checkpointSchema, sessionRecordSchema } from './schemas.ts';
+import { objectOf } from './json.ts';
+import { approvalRecordSchema, checkpointSchema, runEndSchema, sessionRecordSchema } from './schemas.ts';
 import type { SessionRecord } from './session.ts';
 import { emptyUsage } from './usage.ts';
 
@@ -50,6 +51,7 @@ function upgradeCheckpoint(stored: Record<string, unknown>): Record<string, unkn
 }
 
 function fromVersion0(stored: Record<string, unknown>): Record<string, unknown> {
+  const { finishReason: _reason, lastError: _error, attempts: _attempts, ...rest } = stored;
   return {
     status: 'in-progress',
     runId: '0',
@@ -63,18 +65,66 @@ function fromVersion0(stored: Record<string, unknown>): Record<string, unknown> 
     approvals: [],
     delegatedInFlight: [],
     savedAt: new Date(0).toISOString(),
-    ...stored,
+    ...rest,
+    ...standingFromVersion0(stored),
     usage: usageFromVersion0(stored.usage),
     version: CHECKPOINT_VERSION,
   };
 }
 
-/** Old records held two or three token counts at most; their cost is unknown. */
+/** How the run stands, in today's words. Reasons that are no more are `other`; an unfinished run has none but `aborted`. */
+function standingFromVersion0(stored: Record<string, unknown>): Record<string, unknown> {
+  const { status, finishReason, approvalId } = stored;
+  if (status === 'finished') {
+    const known = runEndSchema.safeParse(finishReason).success;
+    return { finishReason: known ? finishReason : 'other' };
+  }
+  if (status === 'awaiting-approval') return { approvalIds: stored.approvalIds ?? [approvalId] };
+  return {
+    ...(finishReason === 'aborted' ? { finishReason } : {}),
+    ...(isRecord(stored.lastError)
+      ? { lastError: { name: 'Error', retryable: true, ...stored.lastError } }
+      : {}),
+    ...(Number.isSafeInteger(stored.attempts) && Number(stored.attempts) >= 0
+      ? { attempts: stored.attempts }
+      : {}),
+  };
+}
+
+/** Old records held two or three token counts at most, under either name. What they cost is unknown. */
 function usageFromVersion0(stored: unknown): unknown {
   if (stored === undefined) return emptyUsage;
   if (!isRecord(stored)) return stored;
-  const { inputTokens = 0, outputTokens = 0 } = stored;
-  return { ...emptyUsage, totalTokens: Number(inputTokens) + Number(outputTokens), ...stored };
+  const { byModel = {}, delegated } = stored;
+  return {
+    ...spendFromVersion0(stored),
+    byModel: isRecord(byModel) ? spendsFromVersion0(byModel) : byModel,
+    ...(isRecord(delegated) ? { delegated: { runs: 0, ...spendFromVersion0(delegated) } } : {}),
+  };
+}
+
+function spendsFromVersion0(byModel: Record<string, unknown>): object {
+  return objectOf(
+    Object.entries(byModel).map(([id, spent]) => [id, isRecord(spent) ? spendFromVersion0(spent) : spent]),
+  );
+}
+
+function spendFromVersion0(stored: Record<string, unknown>): Record<string, unknown> {
+  const { byModel: _models, delegated: _delegated, costUsd, estimated, ...counts } = stored;
+  const { byModel: _none, ...nothing } = emptyUsage;
+  const inputTokens = stored.inputTokens ?? stored.promptTokens ?? 0;
+  const outputTokens = stored.outputTokens ?? stored.completionTokens ?? 0;
+  return {
+    ...nothing,
+    totalTokens:
+      typeof inputTokens === 'number' && typeof outputTokens === 'number' ? inputTokens + outputTokens : 0,
+    modelCalls: stored.calls ?? 0,
+    ...counts,
+    inputTokens,
+    outputTokens,
+    ...(typeof costUsd === 'number' ? { costUsd } : {}),
+    ...(estimated === true ? { estimated } : {}),
+  };
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -162,6 +162,7 @@ const checkpointBase = z.object({
   traceparent: z.string().optional(),
   savedAt: timestamp,
 });
+export const runEndSchema = z.enum(['stop', 'length', 'content-filter', 'other', 'max-steps', 'limit']);
 export const checkpointSchema = z.discriminatedUnion('status', [
   checkpointBase.extend({
     status: z.literal('in-progress'),
@@ -178,7 +179,7 @@ export const checkpointSchema = z.discriminatedUnion('status', [
   }),
   checkpointBase.extend({
     status: z.literal('finished'),
-    finishReason: z.enum(['stop', 'length', 'content-filter', 'other', 'max-steps', 'limit']),
+    finishReason: runEndSchema,
     limit: z.object({ name: z.string(), max: z.number(), used: z.number() }).optional(),
   }),
 ]);

@@ -86,9 +86,9 @@ function withModel(byModel: RunUsage['byModel'], modelId: string, spent: ModelUs
   return objectOf([...Object.entries(byModel).filter(([id]) => id !== modelId), [modelId, after]]);
 }
 
-/** Nothing spent costs nothing; a spend without a price has an unknown cost. */
+/** Nothing spent costs nothing; a spend without a price has an unknown cost, also one of old data that counted tokens only. */
 function costOf(usage: ModelUsage): number | undefined {
-  return usage.modelCalls === 0 ? 0 : usage.costUsd;
+  return usage.costUsd ?? (usage.modelCalls === 0 && usage.totalTokens === 0 ? 0 : undefined);
 }
 
 function knownSum(a: number | undefined, b: number | undefined): number | undefined {
