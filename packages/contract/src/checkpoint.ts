@@ -135,7 +135,7 @@ export function checkpointHeader(checkpoint: Checkpoint): CheckpointHeader {
     businessState: _state,
     ...header
   } = checkpoint;
-  return { ...header, messageCount: messages.length } as CheckpointHeader;
+  return { ...header, messageCount: messages.length };
 }
 
 export interface CheckpointHistoryEntry {

@@ -19,7 +19,7 @@ export function defineTool<S extends InputSchema, Result>(
   const option = (part: string): string => `tools.${name}.${part}`;
   if (typeof definition.description !== 'string')
     refuse(option('description'), definition.description, 'a text');
-  if (typeof definition.execute !== 'function') refuse(option('execute'), definition.execute, 'a function');
+  if (typeof definition.execute !== 'function') refuse(option('execute'), undefined, 'a function');
   if (input === undefined || input === null) refuse(option('input'), input, 'a schema');
   if (timeoutMs !== undefined && !(timeoutMs > 0)) refuse(option('timeoutMs'), timeoutMs, 'more than 0');
   if (maxResultBytes !== undefined && !(maxResultBytes > 0))

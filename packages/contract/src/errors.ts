@@ -148,7 +148,7 @@ const MAX_STORED_MESSAGE_LENGTH = 2_048;
 
 /** At most `length` UTF-16 units, never half a surrogate pair. */
 export function cutText(text: string, length: number): string {
-  const whole = (text as string & { toWellFormed(): string }).toWellFormed();
+  const whole = text.toWellFormed();
   if (whole.length <= length) return whole;
   const cut = whole.slice(0, length);
   const last = cut.charCodeAt(cut.length - 1);

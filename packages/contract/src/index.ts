@@ -1,4 +1,5 @@
 /** The words, shapes and promises of Lousho. Stores import this package alone. */
+export { assertNever } from './assert-never.ts';
 export { type QueuedInput, type AgentRun } from './agent-run.ts';
 export {
   type ApprovalRequest,
@@ -80,7 +81,6 @@ export {
   canonicalJson,
   jsonEqual,
   objectOf,
-  wellFormed,
   type JsonPrimitive,
   type JsonValue,
   type JsonObject,

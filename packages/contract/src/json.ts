@@ -27,11 +27,16 @@ export function toJson(value: unknown): JsonOutcome {
   }
 }
 
-/** Sorted keys, no whitespace (RFC 8785): what hashes and comparisons are made from. */
+/**
+ * Sorted keys, no whitespace (RFC 8785): what hashes and comparisons are made from. An `undefined` that came along in memory is read
+ * as it is stored: a member is left out, an item is `null`.
+ */
 export function canonicalJson(value: JsonValue): string {
+  if (value === undefined) return 'null';
   if (isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const members = Object.keys(value)
+    .filter((key) => value[key] !== undefined)
     .sort()
     .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key] as JsonValue)}`);
   return `{${members.join(',')}}`;
@@ -49,14 +54,17 @@ export function objectOf<Value>(entries: Iterable<readonly [string, Value]>): { 
   return Object.fromEntries(entries);
 }
 
-class NotJson {
-  constructor(readonly path: string) {}
+/** Found deep inside a value; `toJson` turns it into an outcome. */
+class NotJson extends Error {
+  constructor(readonly path: string) {
+    super(`JSON cannot say ${path}`);
+  }
 }
 
 function convert(value: unknown, path: string, parents: readonly object[]): JsonValue {
   switch (typeof value) {
     case 'string':
-      return wellFormed(value);
+      return value.toWellFormed();
     case 'number':
       return Number.isFinite(value) ? (Object.is(value, -0) ? 0 : value) : null;
     case 'boolean':
@@ -70,43 +78,61 @@ function convert(value: unknown, path: string, parents: readonly object[]): Json
   }
 }
 
+/** What the value's own code throws (getters, `toJSON`, proxies) is one more thing that JSON cannot say. */
 function convertObject(value: object, path: string, parents: readonly object[]): JsonValue {
   if (parents.includes(value) || parents.length >= MAX_DEPTH) throw new NotJson(path);
-  const inside = [...parents, value];
+  try {
+    return convertContent(value, path, [...parents, value]);
+  } catch (error) {
+    throw error instanceof NotJson ? error : new NotJson(path);
+  }
+}
+
+function convertContent(value: object, path: string, inside: readonly object[]): JsonValue {
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
   if (value instanceof Number || value instanceof String || value instanceof Boolean)
     return convert(value.valueOf(), path, inside);
+  if (value instanceof BigInt) throw new NotJson(path);
   const bytes = bytesOf(value);
   if (bytes !== undefined) return { $bytes: base64(bytes) };
   if (value instanceof Map) return convertEntries(mapEntries(value, path), path, inside);
-  if (value instanceof Set)
-    return [...value].map((item, index) => convert(item, `${path}[${index}]`, inside));
-  if (Array.isArray(value)) return value.map((item, index) => convert(item, `${path}[${index}]`, inside));
+  if (value instanceof Set) return convertList([...value], path, inside);
+  if (Array.isArray(value)) return convertList(value, path, inside);
   if (value instanceof Error) return convertError(value);
-  const asJson = read(value, 'toJSON', path);
-  if (typeof asJson === 'function') return convert(call(asJson as () => unknown, value, path), path, inside);
-  return convertEntries(ownEntries(value, path), path, inside);
+  const toJSON = read(value, 'toJSON', memberPath(path, 'toJSON'));
+  const asJson: unknown = typeof toJSON === 'function' ? toJSON.call(value) : value;
+  return asJson === value
+    ? convertEntries(ownEntries(value, path), path, inside)
+    : convert(asJson, path, inside);
+}
+
+/** By index, not with `map`: that would keep the holes of a sparse list. */
+function convertList(list: readonly unknown[], path: string, inside: readonly object[]): JsonValue {
+  return Array.from({ length: list.length }, (_hole, index) => {
+    const itemPath = `${path}[${index}]`;
+    return convert(read(list, index, itemPath), itemPath, inside);
+  });
 }
 
 function convertEntries(
   entries: Iterable<readonly [string, unknown]>,
   path: string,
-  parents: readonly object[],
+  inside: readonly object[],
 ): JsonValue {
   const converted: [string, JsonValue][] = [];
   for (const [key, item] of entries) {
     if (item === undefined) continue;
-    converted.push([wellFormed(key), convert(item, path === '' ? key : `${path}.${key}`, parents)]);
+    converted.push([key.toWellFormed(), convert(item, memberPath(path, key), inside)]);
   }
   return objectOf(converted);
 }
 
 function convertError(error: Error): JsonValue {
-  return { name: wellFormed(String(error.name)), message: wellFormed(String(error.message)) };
+  return { name: String(error.name).toWellFormed(), message: String(error.message).toWellFormed() };
 }
 
 function* ownEntries(value: object, path: string): Iterable<readonly [string, unknown]> {
-  for (const key of Object.keys(value)) yield [key, read(value, key, path)];
+  for (const key of Object.keys(value)) yield [key, read(value, key, memberPath(path, key))];
 }
 
 function* mapEntries(
@@ -120,20 +146,16 @@ function* mapEntries(
   }
 }
 
-function read(value: object, key: string, path: string): unknown {
+function read(value: object, key: string | number, path: string): unknown {
   try {
-    return (value as Record<string, unknown>)[key];
-  } catch {
-    throw new NotJson(path === '' ? key : `${path}.${key}`);
-  }
-}
-
-function call(method: () => unknown, value: object, path: string): unknown {
-  try {
-    return method.call(value);
+    return (value as Record<string | number, unknown>)[key];
   } catch {
     throw new NotJson(path);
   }
+}
+
+function memberPath(path: string, key: string): string {
+  return path === '' ? key.toWellFormed() : `${path}.${key.toWellFormed()}`;
 }
 
 function bytesOf(value: object): Uint8Array | undefined {
@@ -149,11 +171,6 @@ function base64(bytes: Uint8Array): string {
     binary += String.fromCharCode(...bytes.subarray(start, start + 8_192));
   }
   return btoa(binary);
-}
-
-/** `String.prototype.toWellFormed` of ES2024, which every supported runtime has and the library types do not name yet. */
-export function wellFormed(text: string): string {
-  return (text as string & { toWellFormed(): string }).toWellFormed();
 }
 
 function isArray(value: JsonValue): value is readonly JsonValue[] {

@@ -73,7 +73,7 @@ function requireObjectSchema(schema: unknown, option: string): JsonObject {
     });
   if (!isPlainObject(converted.json))
     throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option, got: schema, want: 'a schema' });
-  const { $schema: _dialect, ...body } = converted.json as JsonObject;
+  const { $schema: _dialect, ...body } = converted.json;
   const type = body.type;
   if (type !== undefined && type !== 'object')
     throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {

@@ -1,0 +1,147 @@
+/** What `createAgent` takes, and what it resolves to. */
+import {
+  CONTRACT_VERSION,
+  ConfigurationError,
+  type AgentStore,
+  type ApprovalStore,
+  type CheckpointStore,
+  type Dynamic,
+  type LLMProvider,
+  type ProviderTool,
+  type RunContext,
+  type Tool,
+} from '@lousho/contract';
+import { ToolRegistry, type EngineOptions } from '@lousho/executor';
+import {
+  ephemeralApprovals,
+  fixedAgent,
+  resolveAgent,
+  resolveEngine,
+  type AgentSource,
+  type Engine,
+  type ResolvedAgent,
+} from '@lousho/executor/wiring';
+
+export interface AgentConfig extends EngineOptions {
+  readonly provider: LLMProvider;
+  /** Default `'agent'`. Two agents on one store need two names. */
+  readonly name?: string | undefined;
+  readonly instructions?: Dynamic<string> | undefined;
+  readonly model?: Dynamic<string> | undefined;
+  readonly tools?: Dynamic<readonly Tool[]> | undefined;
+  readonly providerTools?: readonly ProviderTool[] | undefined;
+  readonly store?: AgentStore | undefined;
+}
+
+/** The parts of an agent, every option checked. */
+export interface AgentParts {
+  readonly name: string;
+  readonly checkpoints: CheckpointStore | undefined;
+  /** Where pauses go; memory of this agent when it has no store at all. */
+  readonly approvals: ApprovalStore | undefined;
+  readonly source: AgentSource;
+  readonly engine: Engine;
+  readonly options: EngineOptions;
+}
+
+/** @throws synchronously LOUSHO_CONFIG_INVALID, LOUSHO_STORE_VERSION_UNSUPPORTED */
+export function resolveAgentConfig(config: AgentConfig): AgentParts {
+  const { provider, name = 'agent', store } = config;
+  if (typeof provider !== 'object' || provider === null || typeof provider.generate !== 'function') {
+    refuse('provider', provider, 'an LLMProvider, which has a generate method');
+  }
+  if (typeof name !== 'string' || name === '') refuse('name', name, 'a text that is not empty');
+  if (store !== undefined) requireStore(store);
+  return {
+    name,
+    checkpoints: store?.checkpoints,
+    approvals: store === undefined ? ephemeralApprovals() : store.approvals,
+    source: agentSource(config, name),
+    engine: resolveEngine(config),
+    options: config,
+  };
+}
+
+function requireStore(store: AgentStore): void {
+  if (typeof store !== 'object' || store === null)
+    refuse('store', store, 'an AgentStore, for example memoryStore()');
+  const { contractVersion = CONTRACT_VERSION } = store;
+  if (contractVersion > CONTRACT_VERSION) {
+    throw new ConfigurationError('LOUSHO_STORE_VERSION_UNSUPPORTED', {
+      found: contractVersion,
+      supported: CONTRACT_VERSION,
+    });
+  }
+  if (store.checkpoints === undefined && store.approvals === undefined && store.sessions === undefined) {
+    refuse(
+      'store',
+      store,
+      'an AgentStore with a checkpoints part; a checkpoint store alone goes in as { checkpoints: store }',
+    );
+  }
+}
+
+function agentSource(config: AgentConfig, name: string): AgentSource {
+  const { instructions, model, tools = [] } = config;
+  const isDynamic = [instructions, model, tools].some((part) => typeof part === 'function');
+  if (!isDynamic)
+    return fixedAgent(
+      makeAgent(config, name, {
+        instructions: instructions as string,
+        model: model as string,
+        tools: tools as readonly Tool[],
+      }),
+    );
+  return {
+    name,
+    isDynamic,
+    async resolve(ctx, stored) {
+      return makeAgent(config, name, {
+        // A resumed run keeps the model that it chose; tools and instructions are asked again with the saved context.
+        model: stored?.runConfig?.model ?? (await resolvePart('model', model, ctx)),
+        instructions: await resolvePart('instructions', instructions, ctx),
+        tools: (await resolvePart('tools', tools, ctx)) ?? [],
+      });
+    },
+  };
+}
+
+interface ResolvedParts {
+  readonly instructions: string | undefined;
+  readonly model: string | undefined;
+  readonly tools: readonly Tool[];
+}
+
+function makeAgent(
+  { provider, providerTools }: AgentConfig,
+  name: string,
+  parts: ResolvedParts,
+): ResolvedAgent {
+  if (!Array.isArray(parts.tools)) refuse('tools', parts.tools, 'a list of tools made by defineTool');
+  if (parts.instructions !== undefined && typeof parts.instructions !== 'string')
+    refuse('instructions', parts.instructions, 'a text');
+  return resolveAgent({
+    ...parts,
+    name,
+    provider,
+    providerTools,
+    tools: new ToolRegistry(parts.tools).list(),
+  });
+}
+
+async function resolvePart<Value>(
+  option: 'model' | 'instructions' | 'tools',
+  part: Dynamic<Value> | undefined,
+  ctx: RunContext,
+): Promise<Value | undefined> {
+  if (typeof part !== 'function') return part;
+  try {
+    return await (part as (ctx: RunContext) => Value | Promise<Value>)(ctx);
+  } catch (error) {
+    throw new ConfigurationError('LOUSHO_CONFIG_RESOLVER_FAILED', { option }, { cause: error });
+  }
+}
+
+function refuse(option: string, got: unknown, want: string): never {
+  throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option, got, want });
+}

@@ -1,0 +1,102 @@
+/** The object that applications hold. */
+import type {
+  AgentInput,
+  AgentRun,
+  ApprovalDecision,
+  ApprovalKind,
+  ApprovalRequest,
+  ExecutionResult,
+  ModelSettings,
+  PendingKind,
+  StoredError,
+} from '@lousho/contract';
+import type { InputOptions } from '@lousho/executor';
+
+export interface SendOptions extends InputOptions {
+  /** Makes the run durable: 1-200 characters of `A-Za-z0-9_.-`. */
+  readonly sessionId?: string | undefined;
+  /** Override the agent's for this run. */
+  readonly maxSteps?: number | undefined;
+  readonly modelSettings?: ModelSettings | undefined;
+  readonly approvalTtlMs?: number | undefined;
+}
+export interface AbortOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface PendingBase {
+  /** What `agent.resume` takes. */
+  readonly sessionId: string;
+  readonly kind: PendingKind;
+  readonly checkpointId: string;
+  readonly runId?: string;
+  readonly agentName?: string;
+  readonly step: number;
+  readonly savedAt?: string;
+}
+/** Interrupted, failed, aborted, or executing right now. */
+export interface InterruptedRun extends PendingBase {
+  readonly status: 'in-progress';
+  readonly approvalId?: never;
+  readonly approvalIds?: never;
+  readonly approvalKind?: never;
+  /** The last attempt failed with it. Absent: a crash, or still running. */
+  readonly lastError?: StoredError;
+  /** Failed attempts in a row. */
+  readonly attempts?: number;
+  /** A person stopped it. */
+  readonly aborted?: true;
+  /** Recovery gave up on it. */
+  readonly parked?: true;
+}
+export interface PausedRun extends PendingBase {
+  readonly status: 'awaiting-approval';
+  readonly approvalId: string;
+  readonly approvalIds: readonly string[];
+  readonly approvalKind: ApprovalKind;
+  readonly lastError?: never;
+  readonly attempts?: never;
+  readonly aborted?: never;
+  readonly parked?: never;
+}
+export type PendingRun = InterruptedRun | PausedRun;
+
+export interface Approvals {
+  /** What waits for a person, oldest first. */
+  list(options?: { readonly sessionId?: string | undefined }): Promise<readonly ApprovalRequest[]>;
+  /** `undefined` for an id that is malformed, unknown or decided. */
+  get(id: string): Promise<ApprovalRequest | undefined>;
+  /**
+   * Decides, and continues the run when it was the last open decision; otherwise resolves `awaiting-approval` with the rest.
+   * @throws LOUSHO_APPROVAL_NOT_FOUND, LOUSHO_APPROVAL_DECIDED, LOUSHO_APPROVAL_ORPHANED, LOUSHO_TOOL_ARGS_INVALID, LOUSHO_SESSION_BUSY,
+   * LOUSHO_AGENT_DRIFT, LOUSHO_RESUME_TOOL_MISSING, LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE; but for the first three the approval stays
+   * pending
+   */
+  resolve(decision: ApprovalDecision, options?: AbortOptions): Promise<ExecutionResult>;
+  /** `resolve` with events. */
+  streamResolve(decision: ApprovalDecision, options?: AbortOptions): AgentRun;
+}
+
+export interface Agent {
+  readonly name: string;
+  /**
+   * Starts, continues or resumes the run of `sessionId`, and resolves when it finished, paused or was aborted.
+   * Calls with one id wait for each other in this process.
+   * @throws SessionAwaitingApprovalError, LOUSHO_SESSION_BUSY, LOUSHO_SESSION_ID_INVALID, LOUSHO_INPUT_EMPTY,
+   * LOUSHO_CONFIG_*, LOUSHO_CHECKPOINT_*, LOUSHO_AGENT_DRIFT, LOUSHO_RESUME_TOOL_MISSING, LOUSHO_PROVIDER_ERROR,
+   * LOUSHO_STORE_*, LOUSHO_SHUTDOWN, and whatever a hook or a `PropagatingToolError` threw
+   */
+  send(input: AgentInput, options?: SendOptions): Promise<ExecutionResult>;
+  /** Wrong options throw synchronously. `stream([], { sessionId })` resumes. */
+  stream(input: AgentInput, options?: SendOptions): AgentRun;
+  /** Continues an unfinished run; `null` when there is none. Busy at once, it never waits. */
+  resume(sessionId: string, options?: AbortOptions): Promise<ExecutionResult | null>;
+  /** Unfinished runs of the store, oldest save first. @throws LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE, LOUSHO_CONFIG_INVALID (no `list`) */
+  pending(): Promise<readonly PendingRun[]>;
+  readonly approvals: Approvals;
+  /**
+   * The process goes away: starts nothing new, lets running calls finish up to `timeoutMs` (default 10,000), records what settled,
+   * releases the leases. Calls in flight reject with LOUSHO_SHUTDOWN. Closes no store.
+   */
+  shutdown(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
+}

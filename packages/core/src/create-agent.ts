@@ -1,0 +1,96 @@
+/** Wires stores, tools and the engine into the object that applications hold. */
+import {
+  ConfigurationError,
+  assertRunId,
+  type AgentInput,
+  type AgentRun,
+  type ExecutionResult,
+} from '@lousho/contract';
+import { executePlan, planSend, resolveEngine, streamPlan, type OrderPlan } from '@lousho/executor/wiring';
+import { resolveAgentConfig, type AgentConfig, type AgentParts } from './agent-config.ts';
+import type { AbortOptions, Agent, SendOptions } from './agent.ts';
+import { agentApprovals } from './approvals.ts';
+import { pendingRuns } from './pending-runs.ts';
+import { LiveRuns } from './live-runs.ts';
+
+/** @throws synchronously LOUSHO_CONFIG_INVALID, LOUSHO_STORE_VERSION_UNSUPPORTED. */
+export function createAgent(config: AgentConfig): Agent {
+  const parts = resolveAgentConfig(config);
+  const live = new LiveRuns(parts.engine.ports.clock);
+  return {
+    name: parts.name,
+    async send(input, options = {}) {
+      return sendAndWait(planInput(parts, live, input, options));
+    },
+    stream(input, options = {}) {
+      return streamInput(planInput(parts, live, input, options));
+    },
+    async resume(sessionId, options = {}) {
+      return executePlan(planResume(parts, live, sessionId, options));
+    },
+    pending: () => pendingRuns(parts.checkpoints),
+    approvals: agentApprovals(parts, live),
+    shutdown: ({ timeoutMs = 10_000 } = {}) => live.shutDown(timeoutMs),
+  };
+}
+
+async function sendAndWait(plan: OrderPlan): Promise<ExecutionResult> {
+  const result = await executePlan(plan);
+  if (result === null) throw new Error('Invariant: a send gave no result');
+  return result;
+}
+
+function streamInput(plan: OrderPlan): AgentRun {
+  return streamPlan(() => plan, plan.engine.ports.clock);
+}
+
+function planInput(parts: AgentParts, live: LiveRuns, input: AgentInput, options: SendOptions): OrderPlan {
+  live.requireOpen();
+  const { checkpoints: store, approvals, source } = parts;
+  const plan = planSend({ ...options, input, store, approvals, source, engine: engineFor(parts, options) });
+  return { ...plan, onStart: (stop) => live.add(stop) };
+}
+
+/** The agent's options with those that a call may override. */
+function engineFor(
+  parts: AgentParts,
+  { maxSteps, modelSettings, approvalTtlMs }: SendOptions,
+): AgentParts['engine'] {
+  if (maxSteps === undefined && modelSettings === undefined && approvalTtlMs === undefined)
+    return parts.engine;
+  const { options } = parts;
+  return resolveEngine({
+    ...options,
+    maxSteps: maxSteps ?? options.maxSteps,
+    modelSettings:
+      modelSettings === undefined ? options.modelSettings : { ...options.modelSettings, ...modelSettings },
+    approvalTtlMs: approvalTtlMs ?? options.approvalTtlMs,
+  });
+}
+
+function planResume(
+  parts: AgentParts,
+  live: LiveRuns,
+  sessionId: string,
+  { signal }: AbortOptions,
+): OrderPlan {
+  live.requireOpen();
+  assertRunId(sessionId);
+  const { checkpoints: store, approvals, source, engine } = parts;
+  if (store === undefined)
+    throw new ConfigurationError('LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE', { operation: 'agent.resume()' });
+  return {
+    checkpointId: sessionId,
+    sessionId,
+    request: { type: 'resume' },
+    store,
+    isEphemeral: false,
+    approvals,
+    source,
+    engine,
+    signal,
+    whenBusy: 'refuse',
+    leaseWaitMs: 0,
+    onStart: (stop) => live.add(stop),
+  };
+}

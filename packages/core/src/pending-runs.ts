@@ -1,0 +1,92 @@
+/** Stored headers → what an operator has to know: which runs are unfinished, since when, and why. */
+import {
+  ConfigurationError,
+  checkpointHeader,
+  classifyCheckpointId,
+  type CheckpointHeader,
+  type CheckpointHeaderEntry,
+  type CheckpointStore,
+} from '@lousho/contract';
+import type { PendingRun } from './agent.ts';
+
+/** @throws LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE, LOUSHO_CONFIG_INVALID */
+export async function pendingRuns(store: CheckpointStore | undefined): Promise<readonly PendingRun[]> {
+  if (store === undefined)
+    throw new ConfigurationError('LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE', { operation: 'agent.pending()' });
+  const entries = await unfinishedHeaders(store);
+  return entries.flatMap((entry) => {
+    const id = idOf(entry);
+    return id === undefined ? [] : [pendingRun(entry, id)];
+  });
+}
+
+async function unfinishedHeaders(store: CheckpointStore): Promise<readonly CheckpointHeaderEntry[]> {
+  const options = { status: ['in-progress', 'awaiting-approval'] as const };
+  if (store.listHeaders !== undefined) return store.listHeaders(options);
+  if (store.list === undefined) {
+    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
+      option: 'store.checkpoints.list',
+      want: 'a function: agent.pending() lists the store',
+    });
+  }
+  return (await store.list(options)).map(({ checkpoint, ...entry }) => ({
+    ...entry,
+    header: checkpoint === null ? null : checkpointHeader(checkpoint),
+  }));
+}
+
+interface PendingId {
+  readonly sessionId: string;
+  readonly kind: 'session' | 'run';
+  readonly checkpointId: string;
+}
+
+/** A sub-agent shows through its lead, a claim not at all. */
+function idOf({ sessionId: checkpointId }: CheckpointHeaderEntry): PendingId | undefined {
+  const classified = classifyCheckpointId(checkpointId);
+  switch (classified.kind) {
+    case 'run':
+      return { sessionId: checkpointId, kind: 'run', checkpointId };
+    case 'session':
+      return { sessionId: classified.sessionId, kind: 'session', checkpointId };
+    case 'child':
+    case 'bookkeeping':
+      return undefined;
+  }
+}
+
+function pendingRun({ header, error }: CheckpointHeaderEntry, id: PendingId): PendingRun {
+  if (header === null)
+    return {
+      ...id,
+      step: 0,
+      status: 'in-progress',
+      ...(error === undefined ? undefined : { lastError: error }),
+    };
+  const { runId, agentName, stepIndex: step, savedAt } = header;
+  const base = { ...id, runId, agentName, step, savedAt };
+  return header.status === 'awaiting-approval'
+    ? { ...base, ...pausedOn(header) }
+    : { ...base, ...interruptedBy(header) };
+}
+
+function pausedOn({
+  approvalId,
+  approvalIds,
+  approvals,
+}: Extract<CheckpointHeader, { status: 'awaiting-approval' }>) {
+  const approvalKind = approvals.find(({ id }) => id === approvalId)?.kind ?? 'tool';
+  return { status: 'awaiting-approval', approvalId, approvalIds, approvalKind } as const;
+}
+
+function interruptedBy(header: Exclude<CheckpointHeader, { status: 'awaiting-approval' }>) {
+  if (header.status === 'finished') return { status: 'in-progress' } as const;
+  const { lastError, attempts, finishReason, parkedAt } = header;
+  return {
+    status: 'in-progress',
+    ...(lastError === undefined ? undefined : { lastError }),
+    ...(attempts === undefined ? undefined : { attempts }),
+    ...(finishReason === 'aborted' ? { aborted: true as const } : undefined),
+    ...(parkedAt === undefined ? undefined : { parked: true as const }),
+  } as const;
+}

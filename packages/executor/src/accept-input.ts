@@ -1,0 +1,129 @@
+/** Which of the given messages are new: callers retry a request after a crash, and re-send the history with each request. */
+import {
+  ConfigurationError,
+  canonicalJson,
+  deepFreeze,
+  frozenCopy,
+  toJson,
+  type AgentInput,
+  type Checkpoint,
+  type JsonValue,
+  type Message,
+} from '@lousho/contract';
+
+/** The messages of an input, in a form that can be stored. @throws synchronously LOUSHO_CONFIG_INVALID. */
+export function inputMessages(input: AgentInput): readonly Message[] {
+  if (typeof input === 'string') return [deepFreeze({ role: 'user', content: input.toWellFormed() })];
+  const given = asMessages(input);
+  const json = toJson(given);
+  if (!json.ok) refuse(`JSON (${json.path} is not)`);
+  return frozenCopy(json.json as unknown as readonly Message[]);
+}
+
+function asMessages(input: Exclude<AgentInput, string>): readonly unknown[] {
+  if (!Array.isArray(input))
+    return isInputMessage(input) ? [input] : refuse('a text, messages, or the parts of one user message');
+  const items = input as readonly unknown[];
+  if (items.length > 0 && items.every(isUserPart)) return [{ role: 'user', content: items }];
+  return items.every(isInputMessage) ? items : refuse('a text, messages, or the parts of one user message');
+}
+
+/** What of `input` the conversation does not hold yet. */
+export function newMessages(
+  stored: Checkpoint,
+  input: readonly Message[],
+  inputId: string | undefined,
+): readonly Message[] {
+  if (inputId !== undefined && stored.inputIds.includes(inputId)) return [];
+  // The session has its system messages.
+  const given = input.filter((message) => message.role !== 'system');
+  if (given.length === 0) return [];
+  const conversation = [...stored.messages, ...stored.heldInput].filter(
+    (message) => message.role !== 'system',
+  );
+  const shared = sharedLength(conversation, given);
+  if (shared === conversation.length) return given.slice(shared);
+  if (stored.status === 'finished') return given;
+  const retried = inputId === undefined ? retriedLength(stored, given) : 0;
+  if (retried > 0) return given.slice(retried);
+  // A copy of the history that lags behind: it has what the model said, so it is no new message that happens to be equal.
+  const isHistory = given.slice(0, shared).some((message) => message.role === 'assistant');
+  return isHistory ? given.slice(shared) : given;
+}
+
+/**
+ * How many messages at the start repeat what this unfinished run was given: all of its inputs in a row, the one that started it, or
+ * the last one alone.
+ */
+function retriedLength(stored: Checkpoint, given: readonly Message[]): number {
+  const inputs = inputsOfRun(stored);
+  const all = inputs.flat();
+  if (startsWith(given, all)) return all.length;
+  const [first = [], ...later] = inputs;
+  const last = later.at(-1) ?? [];
+  if (startsWith(given, first)) return first.length;
+  return given.length === last.length && startsWith(given, last) ? last.length : 0;
+}
+
+/** The inputs that this run took, each as its own list: the one that started it, then what joined it. */
+function inputsOfRun(stored: Checkpoint): readonly (readonly Message[])[] {
+  const { start, count } = stored.runInput;
+  const inputs: Message[][] = [stored.messages.slice(start, start + count)];
+  let current: Message[] | undefined;
+  for (const message of [...stored.messages.slice(start + count), undefined, ...stored.heldInput]) {
+    if (message?.role !== 'user') {
+      current = undefined;
+      continue;
+    }
+    if (current === undefined) inputs.push((current = []));
+    current.push(message);
+  }
+  return inputs;
+}
+
+function sharedLength(conversation: readonly Message[], given: readonly Message[]): number {
+  const most = Math.min(conversation.length, given.length);
+  let length = 0;
+  while (length < most && sameMessage(conversation[length], given[length])) length += 1;
+  return length;
+}
+
+function startsWith(given: readonly Message[], start: readonly Message[]): boolean {
+  return (
+    start.length > 0 &&
+    start.length <= given.length &&
+    start.every((message, index) => sameMessage(message, given[index]))
+  );
+}
+
+/** Equal in role and content; a text equals a single text part with it. */
+function sameMessage(a: Message | undefined, b: Message | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return a === b || (a.role === b.role && comparable(a) === comparable(b));
+}
+
+function comparable(message: Message): string {
+  const { content } = message;
+  return canonicalJson(
+    typeof content === 'string' ? [{ type: 'text', text: content }] : (content as unknown as JsonValue),
+  );
+}
+
+function isUserPart(item: unknown): boolean {
+  const type = (item as { type?: unknown } | null)?.type;
+  return type === 'text' || type === 'file';
+}
+
+/** Deeper checks are the provider's: what it refuses becomes its error. */
+function isInputMessage(item: unknown): boolean {
+  if (typeof item !== 'object' || item === null) return false;
+  const { role, content } = item as { role?: unknown; content?: unknown };
+  if (role === 'system') return typeof content === 'string';
+  if (role === 'user')
+    return typeof content === 'string' || (Array.isArray(content) && content.every(isUserPart));
+  return (role === 'assistant' || role === 'tool') && Array.isArray(content);
+}
+
+function refuse(want: string): never {
+  throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option: 'input', want });
+}

@@ -1,0 +1,96 @@
+/** The pause: the record in the inbox first, then the mark in the checkpoint, then whoever watches hears of it. */
+import {
+  ConfigurationError,
+  approvalIdOf,
+  canonicalJson,
+  deepFreeze,
+  jsonEqual,
+  type ApprovalKind,
+  type ApprovalRecord,
+  type CheckpointApproval,
+  type JsonValue,
+} from '@lousho/contract';
+import { sha256 } from './agent-fingerprint.ts';
+import { fold } from './fold.ts';
+import type { OpenCall } from './next-action.ts';
+import type { Run } from './run.ts';
+
+/** A call that waits for a person, with the arguments that the person sees. */
+export interface GatedCall extends OpenCall {
+  readonly kind: ApprovalKind;
+  readonly args: JsonValue;
+}
+
+/** @throws LOUSHO_CONFIG_MISSING_APPROVAL_STORE, and what the stores throw */
+export async function pauseForApproval(run: Run, gated: readonly GatedCall[]): Promise<void> {
+  const { approvals: inbox } = run;
+  if (inbox === undefined) {
+    throw new ConfigurationError('LOUSHO_CONFIG_MISSING_APPROVAL_STORE', {
+      toolName: gated[0]?.call.toolName ?? '',
+    });
+  }
+  const inOrder = [...gated].sort((a, b) => a.index - b.index);
+  const asked = await Promise.all(inOrder.map((call) => askFor(run, call)));
+  const paused = { type: 'paused', approvals: asked } as const;
+  const records = inOrder.map((call, index) => recordOf(run, call, asked[index] as CheckpointApproval));
+  const snapshot = run.isEphemeral
+    ? {
+        snapshot: {
+          checkpoints: [{ checkpointId: run.checkpointId, checkpoint: fold(run.checkpoint, paused) }],
+          remainingToolCalls: [],
+        },
+      }
+    : undefined;
+  // 1. The records, so that people can find them. Crash here: the run is in progress and asks again under the same ids.
+  await Promise.all(records.map((record) => inbox.save(deepFreeze({ ...record, ...snapshot }))));
+  // 2. The mark. Only from here on the ids mean anything, so only now are they shown.
+  await run.commit(paused);
+  for (const { id, kind, toolCallId, toolName, args, expiresAt } of records) {
+    const expiry = expiresAt === undefined ? undefined : { expiresAt };
+    run.events.emit('approval.requested', { approvalId: id, kind, toolCallId, toolName, args, ...expiry });
+  }
+  const { onApproval } = run.engine.telemetry;
+  if (onApproval !== undefined)
+    for (const approval of records) onApproval.call(run.engine.telemetry, { ...run.segmentInfo(), approval });
+}
+
+async function askFor(run: Run, { call, index, kind, args }: GatedCall): Promise<CheckpointApproval> {
+  const { runId, stepIndex } = run.checkpoint;
+  const nowMs = run.engine.ports.clock.wallMs();
+  const { approvalTtlMs } = run.engine;
+  return {
+    id: approvalIdOf(run.checkpointId, { runId, step: stepIndex, index }),
+    kind,
+    toolCallId: call.toolCallId,
+    argsHash: await argsHash(call.toolName, args),
+    ...(jsonEqual(args, call.args) ? undefined : { args }),
+    createdAt: new Date(nowMs).toISOString(),
+    ...(approvalTtlMs === undefined
+      ? undefined
+      : { expiresAt: new Date(nowMs + approvalTtlMs).toISOString() }),
+  };
+}
+
+/** What the person saw is what runs. */
+export function argsHash(toolName: string, args: JsonValue): Promise<string> {
+  return sha256(canonicalJson([toolName, args]));
+}
+
+function recordOf(run: Run, { call, args }: GatedCall, asked: CheckpointApproval): ApprovalRecord {
+  const { runId, principal } = run.checkpoint;
+  return {
+    id: asked.id,
+    kind: asked.kind,
+    ...(run.sessionId === undefined ? undefined : { sessionId: run.sessionId }),
+    runId,
+    agentName: run.agent.name,
+    toolCallId: call.toolCallId,
+    toolName: call.toolName,
+    args,
+    ...(principal === undefined ? undefined : { principal }),
+    createdAt: asked.createdAt,
+    ...(asked.expiresAt === undefined ? undefined : { expiresAt: asked.expiresAt }),
+    checkpointId: run.checkpointId,
+    argsHash: asked.argsHash,
+  };
+}

@@ -1,0 +1,195 @@
+/** One call runs: time-out, abort, sandbox, what it returns as JSON, what it throws as an error result. */
+import {
+  PropagatingToolError,
+  cutText,
+  deepFreeze,
+  toJson,
+  type Tool,
+  type ToolCallRecord,
+  type ToolResultPart,
+} from '@lousho/contract';
+import type { OpenCall } from './next-action.ts';
+import { hookResult, toolHookContext, type PreparedCall } from './prepare-call.ts';
+import { insideRun } from './reentrancy.ts';
+import type { Run } from './run.ts';
+import { unlessAborted } from './run-stop.ts';
+import { failureResult, failures, valueResult } from './tool-result.ts';
+
+export type ReadyCall = Extract<PreparedCall, { type: 'ready' }>;
+
+export type CallOutcome =
+  | {
+      readonly type: 'result';
+      readonly result: ToolResultPart;
+      readonly replacedByHook?: true;
+      readonly hookError?: unknown;
+    }
+  /** The run goes on elsewhere, so the call stays open. */
+  | { readonly type: 'open' }
+  /** It rejects the run instead of having a result. */
+  | { readonly type: 'propagated'; readonly error: unknown };
+
+export async function callTool(run: Run, open: OpenCall, ready: ReadyCall): Promise<CallOutcome> {
+  const executed = await execute(run, open, ready);
+  return executed.type === 'result' && run.engine.hooks.length > 0
+    ? runAfterHooks(run, open, ready, executed.result)
+    : executed;
+}
+
+const ABANDONED = Symbol('abandoned');
+
+async function execute(run: Run, open: OpenCall, ready: ReadyCall): Promise<CallOutcome> {
+  const { call } = open;
+  try {
+    const value = await settleOrAbandon(run, startWithTimeout(run, open, ready));
+    if (value === ABANDONED)
+      return run.stop.current?.type === 'abort'
+        ? result(failures.cancelledWhileRunning(call))
+        : { type: 'open' };
+    return result(recordedValue(open, ready.tool, value));
+  } catch (error) {
+    if (error instanceof TimedOut) return result(failureResult(call, 'execution', { error: error.message }));
+    if (run.stop.current?.type === 'abort') return result(failures.cancelledWhileRunning(call));
+    if (error instanceof PropagatingToolError) return { type: 'propagated', error: nameCall(error, open) };
+    return result(failureResult(call, 'execution', { error: errorText(error) }));
+  }
+}
+
+function result(value: ToolResultPart): CallOutcome {
+  return { type: 'result', result: value };
+}
+
+async function settleOrAbandon(run: Run, execution: Promise<unknown>): Promise<unknown> {
+  const wrapped = await unlessAborted(
+    run.stop.abandoned,
+    execution.then((value) => ({ value })),
+  );
+  return wrapped === undefined ? ABANDONED : wrapped.value;
+}
+
+class TimedOut extends Error {}
+
+/** The tool's own signal is made only for a tool that has a time-out; others share the run's. */
+async function startWithTimeout(run: Run, open: OpenCall, ready: ReadyCall): Promise<unknown> {
+  const { timeoutMs } = ready.tool;
+  if (timeoutMs === undefined) return start(run, open, ready);
+  const timeout = new AbortController();
+  const error = new TimedOut(
+    `The tool did not end within ${timeoutMs} ms. It may or may not have taken effect.`,
+  );
+  const cancel = run.engine.ports.clock.setTimer(() => timeout.abort(error), timeoutMs);
+  const signal = AbortSignal.any([run.stop.signal, timeout.signal]);
+  const ctx = Object.defineProperty(ready.ctx, 'signal', { value: signal });
+  try {
+    const wrapped = await unlessAborted(
+      timeout.signal,
+      start(run, open, { ...ready, ctx }).then((value) => ({ value })),
+    );
+    if (wrapped === undefined) throw error;
+    return wrapped.value;
+  } finally {
+    cancel();
+  }
+}
+
+async function start(
+  run: Run,
+  { call }: OpenCall,
+  { tool, parsedArgs, args, ctx }: ReadyCall,
+): Promise<unknown> {
+  const execute = (): Promise<unknown> => insideRun(run.key, async () => tool.execute(parsedArgs, ctx));
+  const { sandboxExecute, telemetry } = run.engine;
+  const work = (): Promise<unknown> =>
+    tool.sandbox === true && sandboxExecute !== undefined
+      ? sandboxExecute({ toolName: tool.name, args, ctx, run: execute })
+      : execute();
+  if (telemetry.toolCall === undefined) return work();
+  return telemetry.toolCall({ ...run.segmentInfo(), call, rerun: ctx.rerun }, work);
+}
+
+/** Above it a result is a mistake more often than a wish, and each later model call would pay for it. */
+const DEFAULT_MAX_RESULT_BYTES = 1024 * 1024;
+
+function recordedValue({ call }: OpenCall, tool: Tool, value: unknown): ToolResultPart {
+  const json = toJson(value);
+  if (!json.ok) {
+    const where = json.path === '' ? '' : ` at ${json.path}`;
+    return failureResult(call, 'execution', {
+      error: `The tool ran, but its result cannot be written as JSON${where}.`,
+    });
+  }
+  const { maxResultBytes = DEFAULT_MAX_RESULT_BYTES } = tool;
+  const bytes =
+    typeof json.json === 'object' || (typeof json.json === 'string' && json.json.length * 3 > maxResultBytes)
+      ? jsonBytes(json.json)
+      : 0;
+  if (bytes > maxResultBytes) {
+    return failureResult(call, 'execution', {
+      error: `The tool ran, but its result has ${bytes} bytes; at most ${maxResultBytes} are kept.`,
+    });
+  }
+  return valueResult(call, deepFreeze(json.json));
+}
+
+function jsonBytes(value: unknown): number {
+  return new TextEncoder().encode(JSON.stringify(value)).length;
+}
+
+function errorText(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return cutText(text === '' ? 'The tool failed without a message.' : text, 2_000);
+}
+
+/** The error stays the very object that the tool threw; it learns where it came from. */
+function nameCall(error: PropagatingToolError, { call }: OpenCall): PropagatingToolError {
+  const details = { toolName: call.toolName, toolCallId: call.toolCallId };
+  if (Object.isExtensible(error))
+    Object.defineProperty(error, 'details', {
+      value: details,
+      configurable: true,
+      enumerable: true,
+      writable: true,
+    });
+  return error;
+}
+
+/** Before the result is recorded: one save. When a hook throws, the tool's own result is recorded all the same, then the run rejects. */
+async function runAfterHooks(
+  run: Run,
+  open: OpenCall,
+  ready: ReadyCall,
+  own: ToolResultPart,
+): Promise<CallOutcome> {
+  const isApproved = ready.ctx.approval !== undefined;
+  let current = own;
+  let replacedByHook = false;
+  for (const hooks of run.engine.hooks) {
+    try {
+      const outcome = await hooks.afterTool?.(
+        toolHookContext(run, open, ready.args, isApproved),
+        recordOf(open, ready, current),
+      );
+      if (outcome === undefined) continue;
+      current = hookResult(open, outcome.result);
+      replacedByHook = true;
+    } catch (hookError) {
+      return { type: 'result', result: own, hookError };
+    }
+  }
+  return { type: 'result', result: current, ...(replacedByHook ? { replacedByHook } : undefined) };
+}
+
+function recordOf(
+  { call }: OpenCall,
+  { args }: ReadyCall,
+  { result: value, isError, kind }: ToolResultPart,
+): ToolCallRecord {
+  return {
+    toolCallId: call.toolCallId,
+    toolName: call.toolName,
+    args,
+    result: value,
+    ...(isError === undefined ? undefined : { isError }),
+    ...(kind === undefined ? undefined : { kind }),
+  };
+}

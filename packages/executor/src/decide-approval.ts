@@ -1,0 +1,75 @@
+/** What a decision may still do: the checkpoint says whether its call waits, was decided, or is gone. */
+import {
+  SDKError,
+  resultOf,
+  type ApprovalDecision,
+  type Checkpoint,
+  type CheckpointApproval,
+  type Decision,
+} from '@lousho/contract';
+
+export type FoundApproval =
+  | { readonly type: 'open'; readonly checkpoint: Checkpoint; readonly approval: CheckpointApproval }
+  | { readonly type: 'closed'; readonly error: SDKError };
+
+/** The approval in its run's checkpoint, or why nobody can decide it any more. */
+export function findApproval(checkpoint: Checkpoint | null, approvalId: string): FoundApproval {
+  const approval = checkpoint?.approvals.find((candidate) => candidate.id === approvalId);
+  if (checkpoint !== null && approval !== undefined && approval.decision === undefined)
+    return { type: 'open', checkpoint, approval };
+  const audit = approval?.decision ?? auditOf(checkpoint, approvalId);
+  return {
+    type: 'closed',
+    error: audit === undefined ? orphaned(checkpoint, approvalId) : decidedBefore(approvalId, audit),
+  };
+}
+
+type Audit = Pick<Decision, 'approved' | 'by' | 'decidedAt'>;
+
+/** A decided call keeps its audit in its result, for as long as the transcript shows it. */
+function auditOf(checkpoint: Checkpoint | null, approvalId: string): Audit | undefined {
+  if (checkpoint === null) return undefined;
+  const early = checkpoint.settledResults.find((result) => result.approval?.id === approvalId)?.approval;
+  if (early !== undefined) return early;
+  for (let index = checkpoint.messages.length - 1; index >= 0; index -= 1) {
+    const message = checkpoint.messages[index];
+    const audit = message === undefined ? undefined : resultOf(message)?.approval;
+    if (audit?.id === approvalId) return audit;
+  }
+  return undefined;
+}
+
+function decidedBefore(approvalId: string, { approved, by, decidedAt }: Audit): SDKError {
+  return new SDKError('LOUSHO_APPROVAL_DECIDED', {
+    approvalId,
+    approved,
+    decidedAt,
+    ...(by === undefined ? undefined : { by }),
+  });
+}
+
+function orphaned(checkpoint: Checkpoint | null, approvalId: string): SDKError {
+  const sessionId = checkpoint === null ? undefined : { sessionId: approvalId.replace(/\.apr-[^.]*$/, '') };
+  return new SDKError('LOUSHO_APPROVAL_ORPHANED', { approvalId, ...sessionId });
+}
+
+/** The decision as the checkpoint keeps it. Too late is a denial, whatever was said. */
+export function decisionOf(given: ApprovalDecision, approval: CheckpointApproval, nowMs: number): Decision {
+  const decidedAt = new Date(nowMs).toISOString();
+  const by = given.by === undefined ? undefined : { by: given.by };
+  if (isExpired(approval, nowMs)) return { approved: false, source: 'expiry', decidedAt, ...by };
+  return {
+    approved: given.approved,
+    source: 'person',
+    decidedAt,
+    ...by,
+    ...(given.note === undefined ? undefined : { note: given.note }),
+    ...(given.args === undefined || !given.approved ? undefined : { args: given.args }),
+    ...(given.answer === undefined ? undefined : { answer: given.answer }),
+  };
+}
+
+/** A time that cannot be read never comes. */
+function isExpired(approval: CheckpointApproval, nowMs: number): boolean {
+  return approval.expiresAt !== undefined && Date.parse(approval.expiresAt) <= nowMs;
+}

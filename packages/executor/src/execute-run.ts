@@ -1,0 +1,164 @@
+/** The loop. Every branch of a run is visible in `driveRun`; the state is the checkpoint, and there is one resume path: this one. */
+import { SDKError, assertNever, ownCalls, storedError, textOf, type ExecutionResult } from '@lousho/contract';
+import { callModel, hookContext, type ModelOutcome } from './call-model.ts';
+import { nextAction } from './next-action.ts';
+import type { Run } from './run.ts';
+import { errorEvent } from './run-events.ts';
+import { abortedResult, pausedOrFinished } from './run-result.ts';
+import type { Stop } from './run-stop.ts';
+import { hopelessResults, runTools } from './run-tools.ts';
+import { StepEvents } from './step-events.ts';
+
+/**
+ * Until the run is finished, paused, aborted or failed.
+ * @throws what rejects the run; its last checkpoint stands, with the error noted when it was a failure
+ */
+export async function executeRun(run: Run): Promise<ExecutionResult> {
+  const { segment } = run.engine.telemetry;
+  const work = (): Promise<ExecutionResult> => driveOrFail(run);
+  return segment === undefined ? work() : segment.call(run.engine.telemetry, run.segmentInfo(), work);
+}
+
+async function driveOrFail(run: Run): Promise<ExecutionResult> {
+  const steps = new StepEvents(run.events);
+  try {
+    const result = await driveRun(run, steps);
+    for (const hooks of run.engine.hooks) await hooks.onFinish?.(hookContext(run), result);
+    const { finishReason, text, usage, approvalIds } = result;
+    run.events.emit('run.done', {
+      finishReason,
+      text,
+      usage,
+      ...(approvalIds === undefined ? undefined : { approvalIds }),
+    });
+    return result;
+  } catch (error) {
+    steps.end('error');
+    const reason = await noteFailure(run, error);
+    run.events.emit('error', { error: errorEvent(reason) });
+    run.events.emit('run.done', { finishReason: 'error', text: '' });
+    throw reason;
+  } finally {
+    run.input.close();
+  }
+}
+
+async function driveRun(run: Run, steps: StepEvents): Promise<ExecutionResult> {
+  for (;;) {
+    const { stop } = run;
+    if (stop.current !== undefined) return await stopRun(run, stop.current, steps);
+    const { checkpoint } = run;
+    const action = nextAction(checkpoint, run.engine);
+    switch (action.type) {
+      case 'callModel':
+        steps.begin(checkpoint.stepIndex + 1);
+        await takeResponse(run, await callModel(run), steps);
+        break;
+      case 'runTools':
+        steps.begin(checkpoint.stepIndex);
+        await runTools(run, action.calls);
+        if (run.openCalls().length === 0) steps.end();
+        break;
+      case 'waitForApproval':
+        run.input.close();
+        steps.end('awaiting-approval');
+        return pausedOrFinished(
+          run.checkpoint as Extract<typeof checkpoint, { status: 'awaiting-approval' }>,
+          run.sessionId,
+        );
+      case 'joinInput':
+        run.fold({ type: 'inputJoined' });
+        for (const id of run.input.takeHeld())
+          run.events.emit('input.applied', { id, step: checkpoint.stepIndex + 1 });
+        break;
+      case 'finish':
+        run.fold({ type: 'finished', finishReason: action.finishReason, limit: action.limit });
+        // Held input starts a run of its own: one save, so that no crash leaves a finished run with input that nobody looks at.
+        if (checkpoint.heldInput.length === 0) await finishRun(run);
+        break;
+      case 'startNextRun':
+        run.fold({ type: 'nextRun', runId: run.engine.ports.ids.random() });
+        run.input.takeHeld();
+        break;
+      case 'done':
+        return pausedOrFinished(
+          run.checkpoint as Extract<typeof checkpoint, { status: 'finished' }>,
+          run.sessionId,
+        );
+      default:
+        return assertNever(action);
+    }
+  }
+}
+
+async function finishRun(run: Run): Promise<void> {
+  // Before the save, in the same tick as the fold: input that comes later is told that the run is over.
+  run.input.close();
+  await run.writer.save();
+}
+
+async function takeResponse(run: Run, outcome: ModelOutcome, steps: StepEvents): Promise<void> {
+  switch (outcome.type) {
+    case 'abandoned':
+      return;
+    case 'dropped': {
+      const isSteered = run.stop.current === undefined;
+      run.fold({
+        type: 'modelDropped',
+        modelId: outcome.modelId,
+        usage: outcome.usage,
+        countsAsStep: isSteered,
+      });
+      if (isSteered) steps.end('steered');
+      return;
+    }
+    case 'response': {
+      const { message, finishReason, modelId, usage } = outcome;
+      const results = hopelessResults(run, ownCalls(message));
+      const { status } = run.fold({ type: 'modelResponse', message, finishReason, modelId, usage, results });
+      if (status === 'finished') run.input.close();
+      const text = textOf(message);
+      if (text !== '') run.events.emit('text.done', { text });
+      steps.responded(finishReason, usage);
+      for (const hooks of run.engine.hooks) await hooks.afterModel?.(hookContext(run), outcome.response);
+      await run.writer.save();
+      if (run.openCalls().length === 0) steps.end();
+    }
+  }
+}
+
+async function stopRun(run: Run, stop: Stop, steps: StepEvents): Promise<ExecutionResult> {
+  switch (stop.type) {
+    case 'lease-lost':
+      throw stop.error;
+    case 'shutdown':
+      // What settled is stored; nothing is recorded as cancelled, and no attempt is counted.
+      throw new SDKError('LOUSHO_SHUTDOWN', run.sessionId === undefined ? {} : { sessionId: run.sessionId });
+    case 'abort':
+      if (run.checkpoint.status === 'awaiting-approval')
+        return pausedOrFinished(run.checkpoint, run.sessionId);
+      // Calls that did not begin never will.
+      if (run.openCalls().length > 0) await runTools(run, run.openCalls());
+      run.input.close();
+      steps.end('aborted');
+      await run.commit({ type: 'aborted' });
+      return abortedResult(run.checkpoint, run.sessionId, stop.reason);
+    default:
+      return assertNever(stop);
+  }
+}
+
+/** The error to reject with. A failure is noted in the stored run while it is unfinished; a lost lease and a shutdown are no failures. */
+async function noteFailure(run: Run, error: unknown): Promise<unknown> {
+  const { stop, writer } = run;
+  if (stop.current?.type === 'lease-lost') return stop.current.error;
+  if (stop.current?.type === 'shutdown' || writer.stored?.status !== 'in-progress') return error;
+  const failedAt = new Date(run.engine.ports.clock.wallMs()).toISOString();
+  try {
+    await run.commit({ type: 'failed', error: { ...storedError(error), failedAt } });
+  } catch (saveError) {
+    // The store does not take it: the caller hears of what went wrong first.
+    if (saveError !== error) run.events.emit('error', { error: errorEvent(saveError) });
+  }
+  return error;
+}

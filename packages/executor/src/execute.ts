@@ -1,0 +1,163 @@
+/** One run on explicit wiring: `execute` waits for the result, `stream` gives the handle. An agent is made of the same two. */
+import {
+  ConfigurationError,
+  assertRunId,
+  deepFreeze,
+  toJson,
+  type AgentEvent,
+  type AgentInput,
+  type AgentRun,
+  type ApprovalStore,
+  type CheckpointStore,
+  type Clock,
+  type ExecutionResult,
+  type JsonObject,
+  type JsonValue,
+  type Principal,
+} from '@lousho/contract';
+import { inputMessages } from './accept-input.ts';
+import { ephemeralCheckpoints } from './ephemeral-store.ts';
+import { agentOfDefinition, type AgentSource } from './resolved-agent.ts';
+import { RunEvents } from './run-events.ts';
+import { startRunHandle } from './run-handle.ts';
+import { RunInput } from './run-input.ts';
+import { resolveEngine, type Engine, type ExecuteOptions } from './run-options.ts';
+import { executeOrder, type RunOrder } from './run-order.ts';
+import { RunStop } from './run-stop.ts';
+
+/** Everything of an order but what one execution makes for itself. */
+export type OrderPlan = Omit<RunOrder, 'events' | 'input' | 'stop' | 'isStreaming'> & {
+  readonly signal: AbortSignal | undefined;
+  /** Told of every execution that begins, so that a shutdown can end it. */
+  readonly onStart?: ((stop: RunStop) => () => void) | undefined;
+};
+
+/** The engine with explicit wiring; `createAgent` of `@lousho/core` is made of it. */
+export const AgentExecutor = {
+  /** @throws what `Agent.send` does. */
+  async execute(options: ExecuteOptions): Promise<ExecutionResult> {
+    return required(await executePlan(planOf(options)));
+  },
+  /** Wrong options throw synchronously; later failures reject `result`. */
+  stream(options: ExecuteOptions): AgentRun {
+    const plan = planOf(options);
+    return streamPlan(() => plan, plan.engine.ports.clock);
+  },
+};
+
+/** `null` when there was nothing to resume. */
+export function executePlan(plan: OrderPlan): Promise<ExecutionResult | null> {
+  return perform(plan, {
+    stop: new RunStop(plan.engine.ports.clock),
+    input: new RunInput(),
+    sink: undefined,
+  });
+}
+
+export function streamPlan(plan: () => OrderPlan | Promise<OrderPlan>, clock: Clock): AgentRun {
+  const parts = { stop: new RunStop(clock), input: new RunInput() };
+  return startRunHandle(parts, async (sink) => required(await perform(await plan(), { ...parts, sink })));
+}
+
+async function perform(
+  plan: OrderPlan,
+  {
+    stop,
+    input,
+    sink,
+  }: {
+    readonly stop: RunStop;
+    readonly input: RunInput;
+    readonly sink: ((event: AgentEvent) => void) | undefined;
+  },
+): Promise<ExecutionResult | null> {
+  const { engine } = plan;
+  const sinks = [engine.emit, sink].filter((listener) => listener !== undefined);
+  const onEnd = plan.onStart?.(stop);
+  stop.follow(plan.signal);
+  try {
+    return await executeOrder({
+      ...plan,
+      stop,
+      input,
+      events: new RunEvents(sinks, engine.ports.clock),
+      isStreaming: sink !== undefined,
+    });
+  } finally {
+    onEnd?.();
+  }
+}
+
+/** A send always has a result; only a resume may find nothing. */
+function required(result: ExecutionResult | null): ExecutionResult {
+  if (result === null) throw new ConfigurationError('LOUSHO_INPUT_EMPTY', {});
+  return result;
+}
+
+/** What one input of a caller becomes. */
+export interface SendPlan {
+  readonly input: AgentInput;
+  readonly inputId?: string | undefined;
+  readonly sessionId?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly metadata?: JsonObject | undefined;
+  readonly principal?: Principal | undefined;
+  readonly businessState?: JsonValue | undefined;
+  readonly store?: CheckpointStore | undefined;
+  readonly approvals?: ApprovalStore | undefined;
+  readonly source: AgentSource;
+  readonly engine: Engine;
+}
+
+/** @throws synchronously LOUSHO_SESSION_ID_INVALID, LOUSHO_CONFIG_*, LOUSHO_INPUT_EMPTY */
+export function planSend(send: SendPlan): OrderPlan {
+  const { sessionId, store, engine } = send;
+  if (sessionId !== undefined) assertRunId(sessionId);
+  if (sessionId !== undefined && store === undefined) {
+    throw new ConfigurationError('LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE', {
+      operation: `A run with a sessionId ("${sessionId}")`,
+    });
+  }
+  const messages = inputMessages(send.input);
+  const isDurable = sessionId !== undefined && store !== undefined;
+  if (!isDurable && messages.length === 0) throw new ConfigurationError('LOUSHO_INPUT_EMPTY', {});
+  return {
+    checkpointId: sessionId ?? `run-${engine.ports.ids.random()}`,
+    sessionId,
+    request: { type: 'send', messages, inputId: send.inputId },
+    store: isDurable ? store : ephemeralCheckpoints(),
+    isEphemeral: !isDurable,
+    approvals: send.approvals,
+    source: send.source,
+    engine,
+    metadata: storable('metadata', send.metadata),
+    principal: storable('principal', send.principal),
+    businessState: storable('businessState', send.businessState),
+    signal: send.signal,
+    whenBusy: 'wait',
+    leaseWaitMs: 0,
+  };
+}
+
+function planOf(options: ExecuteOptions): OrderPlan {
+  const { agent, provider, toolRegistry, checkpointStore: store, approvalStore: approvals } = options;
+  return planSend({
+    ...options,
+    store,
+    approvals,
+    source: agentOfDefinition(agent, provider, toolRegistry),
+    engine: resolveEngine(options),
+  });
+}
+
+/** A frozen JSON copy. @throws LOUSHO_CONFIG_INVALID with the path of what JSON cannot say */
+function storable<Value>(option: string, value: Value | undefined): Value | undefined {
+  if (value === undefined) return undefined;
+  const json = toJson(value);
+  if (!json.ok)
+    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
+      option: json.path === '' ? option : `${option}.${json.path}`,
+      want: 'JSON',
+    });
+  return deepFreeze(json.json) as Value;
+}

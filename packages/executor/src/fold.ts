@@ -1,0 +1,470 @@
+/** Pure: checkpoint + outcome → checkpoint. The only place that makes one from another; its status follows from its content. */
+import {
+  CHECKPOINT_VERSION,
+  addDelegated,
+  addModelCall,
+  appendFrozen,
+  assertNever,
+  deepFreeze,
+  emptyUsage,
+  lastStep,
+  ownCalls,
+  type AgentFingerprint,
+  type AssistantMessage,
+  type Checkpoint,
+  type CheckpointApproval,
+  type Decision,
+  type DelegatedInFlight,
+  type FinishedCheckpoint,
+  type InProgressCheckpoint,
+  type JsonObject,
+  type JsonValue,
+  type LastStep,
+  type Message,
+  type ModelFinishReason,
+  type ModelUsage,
+  type Principal,
+  type ReachedLimit,
+  type RunConfig,
+  type RunEnd,
+  type RunUsage,
+  type StoredError,
+  type ToolResultPart,
+} from '@lousho/contract';
+import { openCalls, undecidedApprovals } from './next-action.ts';
+
+/** What performing an action gave. */
+export type Outcome =
+  /** Input for this run; behind the open calls when there are some. */
+  | {
+      readonly type: 'input';
+      readonly messages: readonly Message[];
+      readonly inputId?: string | undefined;
+      readonly hold?: boolean;
+    }
+  | { readonly type: 'inputJoined' }
+  | {
+      readonly type: 'modelResponse';
+      readonly message: AssistantMessage;
+      readonly finishReason: ModelFinishReason;
+      readonly modelId: string;
+      readonly usage: ModelUsage;
+      /** Of calls that can never run: unknown tools, arguments that are no JSON. */
+      readonly results: readonly ToolResultPart[];
+    }
+  /** A model call whose response nobody gets: the run was steered or aborted during it. */
+  | {
+      readonly type: 'modelDropped';
+      readonly modelId: string;
+      readonly usage: ModelUsage;
+      readonly countsAsStep: boolean;
+    }
+  /** These calls are about to begin and must not begin twice unseen. */
+  | { readonly type: 'callsStarted'; readonly toolCallIds: readonly string[] }
+  | {
+      readonly type: 'results';
+      readonly results: readonly ToolResultPart[];
+      /** The caller's state as the tools left it; absent: they did not touch it. */
+      readonly businessState?: JsonValue;
+      /** Sub-agents that ended with these results: what they spent. */
+      readonly delegated?: readonly { readonly checkpointId: string; readonly usage: RunUsage }[];
+    }
+  | { readonly type: 'childSpent'; readonly child: DelegatedInFlight }
+  | { readonly type: 'paused'; readonly approvals: readonly CheckpointApproval[] }
+  | { readonly type: 'decided'; readonly approvalId: string; readonly decision: Decision }
+  /** An execution begins on a run that was there before; counted until there is progress. */
+  | { readonly type: 'began' }
+  /** The resuming agent's own: its instructions and what it is recognised by. */
+  | {
+      readonly type: 'agentRefreshed';
+      readonly messages: readonly Message[];
+      readonly fingerprint: AgentFingerprint;
+    }
+  | { readonly type: 'stateGiven'; readonly businessState: JsonValue }
+  | { readonly type: 'finished'; readonly finishReason: RunEnd; readonly limit?: ReachedLimit | undefined }
+  | { readonly type: 'aborted' }
+  | { readonly type: 'failed'; readonly error: StoredError }
+  /** The held input becomes the input of a new run in the same conversation. */
+  | { readonly type: 'nextRun'; readonly runId: string };
+
+export function fold(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
+  return deepFreeze(apply(checkpoint, outcome));
+}
+
+/** What a run is from its first moment on. */
+export interface RunFacts {
+  readonly runId: string;
+  readonly agentName: string;
+  readonly fingerprint: AgentFingerprint;
+  readonly runConfig?: RunConfig | undefined;
+  readonly principal?: Principal | undefined;
+  readonly metadata?: JsonObject | undefined;
+  readonly businessState?: JsonValue | undefined;
+}
+
+/** The first checkpoint of a run: `messages` is the conversation so far, `input` what this run answers. */
+export function startRun(
+  facts: RunFacts,
+  conversation: { readonly messages: readonly Message[]; readonly inputIds: readonly string[] },
+  input: { readonly messages: readonly Message[]; readonly inputId?: string | undefined },
+): InProgressCheckpoint {
+  return deepFreeze({
+    version: CHECKPOINT_VERSION,
+    status: 'in-progress',
+    runId: facts.runId,
+    agentName: facts.agentName,
+    messages: appendFrozen(conversation.messages, input.messages),
+    stepIndex: 0,
+    usage: emptyUsage,
+    runInput: { start: conversation.messages.length, count: input.messages.length },
+    heldInput: noMessages,
+    inputIds: withInputId(conversation.inputIds, input.inputId),
+    settledResults: noResults,
+    startedToolCallIds: noIds,
+    approvals: noApprovals,
+    delegatedInFlight: noChildren,
+    fingerprint: facts.fingerprint,
+    ...(facts.businessState === undefined ? undefined : { businessState: facts.businessState }),
+    ...(facts.runConfig === undefined ? undefined : { runConfig: facts.runConfig }),
+    ...(facts.principal === undefined ? undefined : { principal: facts.principal }),
+    ...(facts.metadata === undefined ? undefined : { metadata: facts.metadata }),
+    savedAt: NOT_SAVED_YET,
+  } satisfies InProgressCheckpoint);
+}
+
+/** Replaced by the writer at each save. */
+const NOT_SAVED_YET = new Date(0).toISOString();
+const noMessages: readonly Message[] = Object.freeze([]);
+const noResults: readonly ToolResultPart[] = Object.freeze([]);
+const noIds: readonly string[] = Object.freeze([]);
+const noApprovals: readonly CheckpointApproval[] = Object.freeze([]);
+const noChildren: readonly DelegatedInFlight[] = Object.freeze([]);
+
+function apply(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
+  switch (outcome.type) {
+    case 'input':
+      return withStatus(addInput(checkpoint, outcome), keepFailure(checkpoint));
+    case 'inputJoined':
+      return withStatus(
+        {
+          ...checkpoint,
+          messages: appendFrozen(checkpoint.messages, checkpoint.heldInput),
+          heldInput: noMessages,
+        },
+        keepFailure(checkpoint),
+      );
+    case 'modelResponse':
+      return afterResponse(checkpoint, outcome);
+    case 'modelDropped':
+      return withStatus({
+        ...checkpoint,
+        stepIndex: checkpoint.stepIndex + (outcome.countsAsStep ? 1 : 0),
+        usage: addModelCall(checkpoint.usage, outcome.modelId, outcome.usage),
+      });
+    case 'callsStarted':
+      return withStatus(
+        { ...checkpoint, startedToolCallIds: [...checkpoint.startedToolCallIds, ...outcome.toolCallIds] },
+        keepFailure(checkpoint),
+      );
+    case 'results':
+      return withStatus(recordResults(checkpoint, outcome));
+    case 'childSpent':
+      return withStatus(
+        { ...checkpoint, delegatedInFlight: withChild(checkpoint.delegatedInFlight, outcome.child) },
+        keepFailure(checkpoint),
+      );
+    case 'paused':
+      return withStatus({ ...checkpoint, approvals: mergeApprovals(checkpoint, outcome.approvals) });
+    case 'decided':
+      return withStatus(decide(checkpoint, outcome));
+    case 'began':
+      return withStatus(checkpoint, {
+        ...keepFailure(checkpoint),
+        startsWithoutProgress: Math.min(
+          (failureOf(checkpoint).startsWithoutProgress ?? 0) + 1,
+          Number.MAX_SAFE_INTEGER,
+        ),
+      });
+    case 'agentRefreshed':
+      return {
+        ...checkpoint,
+        messages: outcome.messages,
+        fingerprint: outcome.fingerprint,
+        runInput: shiftRunInput(checkpoint, outcome.messages),
+      };
+    case 'stateGiven':
+      return { ...checkpoint, businessState: outcome.businessState };
+    case 'finished':
+      return finish(checkpoint, outcome);
+    case 'aborted':
+      return { ...inProgress(checkpoint, {}), finishReason: 'aborted' };
+    case 'failed':
+      return inProgress(checkpoint, failedAgain(checkpoint, outcome.error));
+    case 'nextRun':
+      return startNextRun(checkpoint, outcome.runId);
+    default:
+      return assertNever(outcome);
+  }
+}
+
+/* ── Status ── */
+
+type FailureFields = Pick<InProgressCheckpoint, 'lastError' | 'attempts' | 'startsWithoutProgress'>;
+
+/** Awaiting approval while a call waits for a person, else in progress. Without `failure` this outcome is progress. */
+function withStatus(checkpoint: Checkpoint, failure: FailureFields = {}): Checkpoint {
+  const waiting = checkpoint.approvals.length === 0 ? noApprovals : undecidedApprovals(checkpoint);
+  const [first] = waiting;
+  if (first === undefined) return inProgress(checkpoint, failure);
+  return {
+    ...content(checkpoint),
+    status: 'awaiting-approval',
+    approvalId: first.id,
+    approvalIds: waiting.map((approval) => approval.id),
+  };
+}
+
+function inProgress(checkpoint: Checkpoint, failure: FailureFields): InProgressCheckpoint {
+  return { ...content(checkpoint), status: 'in-progress', ...failure };
+}
+
+type Content = Omit<InProgressCheckpoint, StatusField>;
+
+type StatusField =
+  | 'status'
+  | 'finishReason'
+  | 'limit'
+  | 'lastError'
+  | 'attempts'
+  | 'startsWithoutProgress'
+  | 'parkedAt'
+  | 'approvalId'
+  | 'approvalIds';
+
+/** The checkpoint without the fields that belong to one status only. */
+function content(checkpoint: Checkpoint): Content {
+  if (isPlain(checkpoint)) return checkpoint;
+  const {
+    status: _status,
+    finishReason: _finishReason,
+    limit: _limit,
+    lastError: _lastError,
+    attempts: _attempts,
+    startsWithoutProgress: _starts,
+    parkedAt: _parkedAt,
+    approvalId: _approvalId,
+    approvalIds: _approvalIds,
+    ...rest
+  } = checkpoint as Content & { readonly [field in StatusField]?: unknown };
+  return rest;
+}
+
+/** The usual case while a run makes progress: nothing to take out, so nothing to copy twice. */
+function isPlain(checkpoint: Checkpoint): checkpoint is InProgressCheckpoint {
+  return (
+    checkpoint.status === 'in-progress' &&
+    checkpoint.finishReason === undefined &&
+    checkpoint.lastError === undefined &&
+    checkpoint.attempts === undefined &&
+    checkpoint.startsWithoutProgress === undefined &&
+    checkpoint.parkedAt === undefined
+  );
+}
+
+function failureOf(checkpoint: Checkpoint): FailureFields {
+  return checkpoint.status === 'in-progress' ? checkpoint : {};
+}
+
+function keepFailure(checkpoint: Checkpoint): FailureFields {
+  const { lastError, attempts, startsWithoutProgress } = failureOf(checkpoint);
+  return {
+    ...(lastError === undefined ? undefined : { lastError }),
+    ...(attempts === undefined ? undefined : { attempts }),
+    ...(startsWithoutProgress === undefined ? undefined : { startsWithoutProgress }),
+  };
+}
+
+function failedAgain(checkpoint: Checkpoint, lastError: StoredError): FailureFields {
+  const { attempts = 0, startsWithoutProgress } = failureOf(checkpoint);
+  return {
+    lastError,
+    attempts: Math.min(attempts + 1, Number.MAX_SAFE_INTEGER),
+    ...(startsWithoutProgress === undefined ? undefined : { startsWithoutProgress }),
+  };
+}
+
+function finish(checkpoint: Checkpoint, outcome: Extract<Outcome, { type: 'finished' }>): FinishedCheckpoint {
+  return {
+    ...content(checkpoint),
+    status: 'finished',
+    finishReason: outcome.finishReason,
+    ...(outcome.limit === undefined ? undefined : { limit: outcome.limit }),
+  };
+}
+
+function startNextRun(checkpoint: Checkpoint, runId: string): InProgressCheckpoint {
+  return {
+    ...inProgress(checkpoint, {}),
+    runId,
+    messages: appendFrozen(checkpoint.messages, checkpoint.heldInput),
+    runInput: { start: checkpoint.messages.length, count: checkpoint.heldInput.length },
+    heldInput: noMessages,
+    stepIndex: 0,
+    usage: emptyUsage,
+  };
+}
+
+/* ── Input ── */
+
+function addInput(checkpoint: Checkpoint, input: Extract<Outcome, { type: 'input' }>): Checkpoint {
+  const inputIds = withInputId(checkpoint.inputIds, input.inputId);
+  if (input.hold === true || openCalls(checkpoint).length > 0 || checkpoint.heldInput.length > 0) {
+    return { ...checkpoint, heldInput: appendFrozen(checkpoint.heldInput, input.messages), inputIds };
+  }
+  return { ...checkpoint, messages: appendFrozen(checkpoint.messages, input.messages), inputIds };
+}
+
+function withInputId(ids: readonly string[], inputId: string | undefined): readonly string[] {
+  return inputId === undefined ? ids : appendFrozen(ids, [inputId]);
+}
+
+function shiftRunInput(checkpoint: Checkpoint, messages: readonly Message[]): Checkpoint['runInput'] {
+  const { start, count } = checkpoint.runInput;
+  return { start: Math.max(0, start + messages.length - checkpoint.messages.length), count };
+}
+
+/* ── Model ── */
+
+function afterResponse(
+  checkpoint: Checkpoint,
+  response: Extract<Outcome, { type: 'modelResponse' }>,
+): Checkpoint {
+  const next: Checkpoint = {
+    ...checkpoint,
+    messages: appendFrozen(checkpoint.messages, [response.message]),
+    stepIndex: checkpoint.stepIndex + 1,
+    usage: addModelCall(checkpoint.usage, response.modelId, response.usage),
+    settledResults: response.results.length === 0 ? noResults : response.results,
+    startedToolCallIds: noIds,
+    approvals: noApprovals,
+  };
+  const isLast = ownCalls(response.message).length === 0 && checkpoint.heldInput.length === 0;
+  if (!isLast) return withStatus(placeResults(next));
+  const { finishReason } = response;
+  return finish(next, {
+    type: 'finished',
+    finishReason: finishReason === 'tool-calls' ? 'stop' : finishReason,
+  });
+}
+
+/* ── Results ── */
+
+function recordResults(checkpoint: Checkpoint, outcome: Extract<Outcome, { type: 'results' }>): Checkpoint {
+  let { usage, delegatedInFlight } = checkpoint;
+  for (const child of outcome.delegated ?? []) {
+    usage = addDelegated(usage, child.usage);
+    delegatedInFlight = delegatedInFlight.filter((known) => known.checkpointId !== child.checkpointId);
+  }
+  return placeResults({
+    ...checkpoint,
+    messages: showChangedArgs(checkpoint, outcome.results),
+    settledResults:
+      checkpoint.settledResults.length === 0
+        ? outcome.results
+        : [...checkpoint.settledResults, ...outcome.results],
+    usage,
+    delegatedInFlight,
+    ...('businessState' in outcome ? { businessState: outcome.businessState } : undefined),
+  } as Checkpoint);
+}
+
+/** Results that are next in call order go behind their response; those behind an open call wait. */
+function placeResults(checkpoint: Checkpoint): Checkpoint {
+  const step = lastStep(checkpoint.messages);
+  if (step === undefined || checkpoint.settledResults.length === 0) return checkpoint;
+  const placed: Message[] = [];
+  const waiting = [...checkpoint.settledResults];
+  for (let index = step.answered; index < step.calls.length; index += 1) {
+    const at = waiting.findIndex((result) => result.toolCallId === step.calls[index]?.toolCallId);
+    if (at < 0) break;
+    placed.push({ role: 'tool', content: [waiting[at] as ToolResultPart] });
+    waiting.splice(at, 1);
+  }
+  const isStepOver = step.answered + placed.length === step.calls.length;
+  return {
+    ...checkpoint,
+    messages: appendFrozen(checkpoint.messages, placed),
+    settledResults: waiting.length === 0 ? noResults : waiting,
+    ...(isStepOver ? { approvals: noApprovals, startedToolCallIds: noIds } : undefined),
+  };
+}
+
+/** Approved with changes: the transcript shows the call that ran. Only now, so that a crash before the result keeps what was proposed. */
+function showChangedArgs(checkpoint: Checkpoint, results: readonly ToolResultPart[]): readonly Message[] {
+  if (checkpoint.approvals.length === 0) return checkpoint.messages;
+  const step = lastStep(checkpoint.messages);
+  const changed = new Map<string, JsonValue>();
+  for (const { toolCallId, decision } of checkpoint.approvals) {
+    const hasResult = results.some((result) => result.toolCallId === toolCallId);
+    if (hasResult && decision?.approved === true && decision.args !== undefined)
+      changed.set(toolCallId, decision.args);
+  }
+  return step === undefined || changed.size === 0
+    ? checkpoint.messages
+    : rewriteCalls(checkpoint.messages, step, changed);
+}
+
+function rewriteCalls(
+  messages: readonly Message[],
+  step: LastStep,
+  args: ReadonlyMap<string, JsonValue>,
+): readonly Message[] {
+  const message: AssistantMessage = {
+    ...step.message,
+    content: step.message.content.map((part) =>
+      part.type === 'tool-call' && args.has(part.toolCallId)
+        ? { ...part, args: args.get(part.toolCallId) as JsonValue }
+        : part,
+    ),
+  };
+  return [...messages.slice(0, step.index), message, ...messages.slice(step.index + 1)];
+}
+
+function withChild(
+  children: readonly DelegatedInFlight[],
+  child: DelegatedInFlight,
+): readonly DelegatedInFlight[] {
+  return [...children.filter((known) => known.checkpointId !== child.checkpointId), child];
+}
+
+/* ── Approvals ── */
+
+function mergeApprovals(
+  checkpoint: Checkpoint,
+  added: readonly CheckpointApproval[],
+): readonly CheckpointApproval[] {
+  const calls = lastStep(checkpoint.messages)?.calls ?? [];
+  const place = (approval: CheckpointApproval): number =>
+    calls.findIndex((call) => call.toolCallId === approval.toolCallId);
+  const kept = checkpoint.approvals.filter((known) => !added.some((approval) => approval.id === known.id));
+  return [...kept, ...added].sort((a, b) => place(a) - place(b));
+}
+
+function decide(
+  checkpoint: Checkpoint,
+  { approvalId, decision }: Extract<Outcome, { type: 'decided' }>,
+): Checkpoint {
+  const approvals = checkpoint.approvals.map((approval) =>
+    approval.id === approvalId ? { ...approval, decision } : approval,
+  );
+  const decided = checkpoint.approvals.find((approval) => approval.id === approvalId);
+  // "Yes, run it again": the mark of the cut attempt goes, in the same save, so that the call runs.
+  const runsAgain = decided?.kind === 'interrupted' && decision.approved;
+  return {
+    ...checkpoint,
+    approvals,
+    startedToolCallIds: runsAgain
+      ? checkpoint.startedToolCallIds.filter((id) => id !== decided.toolCallId)
+      : checkpoint.startedToolCallIds,
+  };
+}

@@ -1,0 +1,107 @@
+/** Pure: checkpoint → what has to happen now. Derived from the transcript and the few fields beside it, never from a queue. */
+import {
+  addDelegated,
+  lastStep,
+  type Checkpoint,
+  type CheckpointApproval,
+  type Message,
+  type ReachedLimit,
+  type RunEnd,
+  type RunLimits,
+  type RunUsage,
+  type ToolCallPart,
+} from '@lousho/contract';
+
+export type NextAction =
+  | { readonly type: 'callModel' }
+  /** Calls of the last response without a result, in call order, none of which waits for a person. */
+  | { readonly type: 'runTools'; readonly calls: readonly OpenCall[] }
+  | { readonly type: 'waitForApproval'; readonly approvals: readonly CheckpointApproval[] }
+  /** Held-back input enters the transcript: every call has its result. */
+  | { readonly type: 'joinInput' }
+  | { readonly type: 'finish'; readonly finishReason: RunEnd; readonly limit?: ReachedLimit }
+  /** The run is over, but input that it took waits: the session goes on with a run of its own for it. */
+  | { readonly type: 'startNextRun' }
+  | { readonly type: 'done' };
+
+/** A call by its place in the last response; `index` counts the calls that we run, from 0. */
+export interface OpenCall {
+  readonly call: ToolCallPart;
+  readonly index: number;
+}
+
+export interface StepPolicy {
+  readonly maxSteps: number;
+  readonly limits: RunLimits;
+}
+
+export function nextAction(checkpoint: Checkpoint, policy: StepPolicy): NextAction {
+  if (checkpoint.status === 'finished')
+    return { type: checkpoint.heldInput.length > 0 ? 'startNextRun' : 'done' };
+  const calls = openCalls(checkpoint);
+  if (calls.length > 0) {
+    const approvals = undecidedApprovals(checkpoint, calls);
+    return approvals.length > 0 ? { type: 'waitForApproval', approvals } : { type: 'runTools', calls };
+  }
+  const answered = checkpoint.messages.at(-1)?.role === 'assistant';
+  if (answered && checkpoint.heldInput.length === 0) return { type: 'finish', finishReason: 'stop' };
+  if (checkpoint.stepIndex >= policy.maxSteps) return { type: 'finish', finishReason: 'max-steps' };
+  const limit = reachedLimit(checkpoint, policy.limits);
+  if (limit !== undefined) return { type: 'finish', finishReason: 'limit', limit };
+  return { type: checkpoint.heldInput.length > 0 ? 'joinInput' : 'callModel' };
+}
+
+/** Calls of the last response that have no result yet, neither in the transcript nor settled early. */
+export function openCalls(checkpoint: Checkpoint): readonly OpenCall[] {
+  const step = lastStep(checkpoint.messages);
+  if (step === undefined || step.answered >= step.calls.length) return [];
+  const open: OpenCall[] = [];
+  for (let index = step.answered; index < step.calls.length; index += 1) {
+    const call = step.calls[index] as ToolCallPart;
+    if (!checkpoint.settledResults.some((result) => result.toolCallId === call.toolCallId))
+      open.push({ call, index });
+  }
+  return open;
+}
+
+/** Approvals that a person still has to decide, in call order. */
+export function undecidedApprovals(
+  checkpoint: Checkpoint,
+  calls: readonly OpenCall[] = openCalls(checkpoint),
+): readonly CheckpointApproval[] {
+  return checkpoint.approvals.filter(
+    (approval) =>
+      approval.decision === undefined && calls.some(({ call }) => call.toolCallId === approval.toolCallId),
+  );
+}
+
+/** What the run spent, with what is known of unfinished sub-agents. */
+export function knownSpend(checkpoint: Checkpoint): RunUsage {
+  return checkpoint.delegatedInFlight.reduce(
+    (usage, child) => addDelegated(usage, child.usage),
+    checkpoint.usage,
+  );
+}
+
+function reachedLimit(checkpoint: Checkpoint, limits: RunLimits): ReachedLimit | undefined {
+  const spend = knownSpend(checkpoint);
+  const used: { readonly [Name in keyof RunLimits]-?: () => number | undefined } = {
+    maxTotalTokens: () => spend.totalTokens,
+    maxModelCalls: () => spend.modelCalls,
+    maxToolCalls: () => toolResultCount(checkpoint.messages, checkpoint.runInput.start),
+    maxCostUsd: () => spend.costUsd,
+  };
+  for (const name of Object.keys(used) as (keyof RunLimits)[]) {
+    const max = limits[name];
+    const spent = max === undefined ? undefined : used[name]();
+    if (max !== undefined && spent !== undefined && spent >= max) return { name, max, used: spent };
+  }
+  return undefined;
+}
+
+function toolResultCount(messages: readonly Message[], start: number): number {
+  let count = 0;
+  for (let index = start; index < messages.length; index += 1)
+    if (messages[index]?.role === 'tool') count += 1;
+  return count;
+}

@@ -1,0 +1,83 @@
+/** Stored checkpoint + what the caller wants → how the run opens. A decision table; nothing is done here. */
+import {
+  ConfigurationError,
+  SDKError,
+  SessionAwaitingApprovalError,
+  type Checkpoint,
+  type CheckpointApproval,
+  type FinishedCheckpoint,
+  type InProgressCheckpoint,
+  type Message,
+} from '@lousho/contract';
+import { newMessages } from './accept-input.ts';
+import { findApproval } from './decide-approval.ts';
+
+/** What a caller asks of a run. */
+export type RunRequest =
+  | { readonly type: 'send'; readonly messages: readonly Message[]; readonly inputId?: string | undefined }
+  /** Continue what is unfinished, with nothing new. */
+  | { readonly type: 'resume' }
+  | { readonly type: 'decide'; readonly approvalId: string };
+
+export type Opening =
+  | { readonly type: 'new' }
+  /** A finished run: its conversation goes on with a run of its own. */
+  | { readonly type: 'continue'; readonly stored: FinishedCheckpoint; readonly messages: readonly Message[] }
+  | { readonly type: 'resume'; readonly stored: InProgressCheckpoint; readonly messages: readonly Message[] }
+  | { readonly type: 'decide'; readonly stored: Checkpoint; readonly approval: CheckpointApproval }
+  /** Nothing to do: the stored run is the answer. */
+  | { readonly type: 'stored'; readonly stored: FinishedCheckpoint }
+  | { readonly type: 'nothing' }
+  | { readonly type: 'refuse'; readonly error: SDKError };
+
+export function openRun(id: string, stored: Checkpoint | null, request: RunRequest): Opening {
+  switch (request.type) {
+    case 'send':
+      return openSend(id, stored, request);
+    case 'resume':
+      return openResume(id, stored);
+    case 'decide':
+      return openDecision(stored, request.approvalId);
+  }
+}
+
+function openSend(
+  id: string,
+  stored: Checkpoint | null,
+  request: Extract<RunRequest, { type: 'send' }>,
+): Opening {
+  if (stored === null)
+    return request.messages.length === 0
+      ? refuse(new ConfigurationError('LOUSHO_INPUT_EMPTY', { sessionId: id }))
+      : { type: 'new' };
+  if (stored.status === 'awaiting-approval') return refuse(awaitingApproval(id, stored));
+  const messages = newMessages(stored, request.messages, request.inputId);
+  if (stored.status === 'in-progress') return { type: 'resume', stored, messages };
+  return messages.length === 0 ? { type: 'stored', stored } : { type: 'continue', stored, messages };
+}
+
+function openResume(id: string, stored: Checkpoint | null): Opening {
+  if (stored === null || stored.status === 'finished') return { type: 'nothing' };
+  if (stored.status === 'awaiting-approval') return refuse(awaitingApproval(id, stored));
+  return { type: 'resume', stored, messages: [] };
+}
+
+function openDecision(stored: Checkpoint | null, approvalId: string): Opening {
+  const found = findApproval(stored, approvalId);
+  return found.type === 'open'
+    ? { type: 'decide', stored: found.checkpoint, approval: found.approval }
+    : refuse(found.error);
+}
+
+function awaitingApproval(
+  id: string,
+  stored: Extract<Checkpoint, { status: 'awaiting-approval' }>,
+): SDKError {
+  const { approvalId, approvalIds, approvals } = stored;
+  const approvalKind = approvals.find((approval) => approval.id === approvalId)?.kind ?? 'tool';
+  return new SessionAwaitingApprovalError({ sessionId: id, approvalId, approvalIds, approvalKind });
+}
+
+function refuse(error: SDKError): Opening {
+  return { type: 'refuse', error };
+}

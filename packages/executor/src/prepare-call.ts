@@ -1,0 +1,227 @@
+/** One open call before it runs: arguments, hooks, gate. Says whether it runs, waits for a person, or has its result already. */
+import {
+  PropagatingToolError,
+  deepFreeze,
+  jsonEqual,
+  toJson,
+  validateArgs,
+  type ApprovalKind,
+  type BeforeToolOutcome,
+  type CheckpointApproval,
+  type JsonValue,
+  type Tool,
+  type ToolContext,
+  type ToolHookContext,
+  type ToolResultPart,
+} from '@lousho/contract';
+import { hookContext } from './call-model.ts';
+import type { OpenCall } from './next-action.ts';
+import type { Run } from './run.ts';
+import { toolContext } from './tool-context.ts';
+import { failureResult, failures, valueResult } from './tool-result.ts';
+
+export type PreparedCall =
+  /** No need to run it. `replacedByHook`: an application's hook gave the result. */
+  | { readonly type: 'settled'; readonly result: ToolResultPart; readonly replacedByHook?: true }
+  | { readonly type: 'gated'; readonly kind: ApprovalKind; readonly args: JsonValue }
+  | {
+      readonly type: 'ready';
+      readonly tool: Tool;
+      readonly args: JsonValue;
+      /** The same, as the tool's schema gives them. */
+      readonly parsedArgs: unknown;
+      readonly ctx: ToolContext;
+      /** It must not begin twice unseen: its mark is saved before. */
+      readonly needsMark: boolean;
+    };
+
+export async function prepareCall(run: Run, open: OpenCall): Promise<PreparedCall> {
+  const { call } = open;
+  const { checkpoint } = run;
+  const approval = checkpoint.approvals.find((candidate) => candidate.toolCallId === call.toolCallId);
+  const decision = approval?.decision;
+  if (decision?.approved === false) return settled(refusedResult(open, approval as CheckpointApproval));
+  const tool = run.agent.tools.get(call.toolName);
+  if (tool === undefined) return settled(failures.unknownTool(call));
+  const hasBegun = checkpoint.startedToolCallIds.includes(call.toolCallId);
+  if (approval !== undefined && decision !== undefined) {
+    // A person said yes once: what may have happened is not done again.
+    return hasBegun ? settled(failures.interrupted(call)) : prepareApproved(run, open, tool, approval);
+  }
+  const cut = hasBegun ? await afterInterruption(run, open, tool) : undefined;
+  return cut ?? prepareFree(run, open, tool);
+}
+
+function settled(result: ToolResultPart): PreparedCall {
+  return { type: 'settled', result };
+}
+
+function refusedResult({ call }: OpenCall, { decision }: CheckpointApproval): ToolResultPart {
+  if (decision?.source === 'expiry')
+    return failureResult(call, 'denied', {
+      error: 'The approval expired before anybody decided. The call did not run.',
+    });
+  const note = decision?.note === undefined ? undefined : { note: decision.note };
+  return failureResult(call, 'rejected', { error: 'The call was rejected. It did not run.', ...note });
+}
+
+/* ── Never decided ── */
+
+async function prepareFree(run: Run, open: OpenCall, tool: Tool): Promise<PreparedCall> {
+  const { call } = open;
+  let args: JsonValue = call.args;
+  let checked = await checkArgs(tool, open, args);
+  if (checked.type === 'settled') return checked;
+  const hooked = await runBeforeHooks(run, open, args, false);
+  if (hooked.type === 'settled') return hooked;
+  if (hooked.args !== args) {
+    args = hooked.args;
+    checked = await checkArgs(tool, open, args);
+    if (checked.type === 'settled') return checked;
+  }
+  const ctx = toolContext(run, open, { args, rerun: run.mayHaveBegun(), signal: run.stop.signal });
+  const verdict = await gate(tool, checked.parsedArgs, ctx);
+  if (verdict === true) return { type: 'gated', kind: 'tool', args };
+  if (verdict !== false) return settled(failureResult(call, 'denied', { error: verdict.deny }));
+  const needsMark = tool.onInterrupted !== undefined && tool.onInterrupted !== 'retry';
+  return { type: 'ready', tool, args, parsedArgs: checked.parsedArgs, ctx, needsMark };
+}
+
+/** A predicate that throws counts as a yes to asking: nothing runs ungated because its gate is broken. */
+async function gate(
+  tool: Tool,
+  parsedArgs: unknown,
+  ctx: ToolContext,
+): Promise<boolean | { readonly deny: string }> {
+  const { needsApproval = false } = tool;
+  if (typeof needsApproval === 'boolean') return needsApproval;
+  try {
+    const verdict: unknown = await needsApproval(parsedArgs, ctx);
+    if (verdict === false) return false;
+    const deny =
+      typeof verdict === 'object' && verdict !== null ? (verdict as { deny?: unknown }).deny : undefined;
+    return typeof deny === 'string' ? { deny } : true;
+  } catch {
+    return true;
+  }
+}
+
+type CheckedArgs =
+  | { readonly type: 'valid'; readonly parsedArgs: unknown }
+  | { readonly type: 'settled'; readonly result: ToolResultPart };
+
+async function checkArgs(tool: Tool, { call }: OpenCall, args: JsonValue): Promise<CheckedArgs> {
+  const checked = await validateArgs(tool.input, args);
+  if (checked.ok) return { type: 'valid', parsedArgs: checked.args };
+  const { issues } = checked;
+  return {
+    type: 'settled',
+    result: failureResult(call, 'validation', { error: 'The arguments do not fit the tool.', issues }),
+  };
+}
+
+/* ── Decided: approved ── */
+
+async function prepareApproved(
+  run: Run,
+  open: OpenCall,
+  tool: Tool,
+  approval: CheckpointApproval,
+): Promise<PreparedCall> {
+  const { call } = open;
+  const { decision } = approval;
+  const args = decision?.args ?? approval.args ?? call.args;
+  const hooked = await runBeforeHooks(run, open, args, true);
+  if (hooked.type === 'settled') return hooked;
+  if (!jsonEqual(hooked.args, args)) {
+    return settled(
+      failureResult(call, 'validation', {
+        error: 'A hook changed the arguments after a person had approved them. The call did not run.',
+      }),
+    );
+  }
+  const checked = await checkArgs(tool, open, args);
+  if (checked.type === 'settled') return checked;
+  const ctx = toolContext(run, open, {
+    args,
+    rerun: false,
+    signal: run.stop.signal,
+    approval: {
+      id: approval.id,
+      ...(decision?.by === undefined ? undefined : { by: decision.by }),
+      ...(decision?.note === undefined ? undefined : { note: decision.note }),
+    },
+  });
+  return { type: 'ready', tool, args, parsedArgs: checked.parsedArgs, ctx, needsMark: true };
+}
+
+/* ── Had begun when the process died ── */
+
+/** `undefined`: run it like any call. */
+async function afterInterruption(run: Run, open: OpenCall, tool: Tool): Promise<PreparedCall | undefined> {
+  const { call } = open;
+  const { onInterrupted = 'retry' } = tool;
+  if (onInterrupted === 'retry') return undefined;
+  if (onInterrupted === 'never') return settled(failures.interrupted(call));
+  if (onInterrupted === 'ask') return { type: 'gated', kind: 'interrupted', args: call.args };
+  const checked = await checkArgs(tool, open, call.args);
+  if (checked.type === 'settled') return checked;
+  const ctx = toolContext(run, open, { args: call.args, rerun: true, signal: run.stop.signal });
+  try {
+    const outcome = await onInterrupted(checked.parsedArgs, ctx);
+    if (outcome === 'retry') return undefined;
+    const json = toJson(outcome.result);
+    return settled(json.ok ? valueResult(call, deepFreeze(json.json)) : failures.interrupted(call));
+  } catch (error) {
+    if (error instanceof PropagatingToolError) throw error;
+    // Nobody could tell whether it happened: not done again, and the model hears so.
+    return settled(failures.interrupted(call));
+  }
+}
+
+/* ── Hooks ── */
+
+type Hooked = { readonly type: 'go'; readonly args: JsonValue } | Extract<PreparedCall, { type: 'settled' }>;
+
+async function runBeforeHooks(
+  run: Run,
+  open: OpenCall,
+  given: JsonValue,
+  isApproved: boolean,
+): Promise<Hooked> {
+  let args = given;
+  for (const hooks of run.engine.hooks) {
+    if (hooks.beforeTool === undefined) continue;
+    const outcome: BeforeToolOutcome = await hooks.beforeTool(toolHookContext(run, open, args, isApproved));
+    if (outcome === undefined) continue;
+    if ('deny' in outcome)
+      return { type: 'settled', result: failureResult(open.call, 'denied', { error: outcome.deny }) };
+    if ('result' in outcome)
+      return { type: 'settled', result: hookResult(open, outcome.result), replacedByHook: true };
+    args = outcome.args;
+  }
+  return { type: 'go', args };
+}
+
+export function toolHookContext(
+  run: Run,
+  { call }: OpenCall,
+  args: JsonValue,
+  isApproved: boolean,
+): ToolHookContext {
+  return {
+    ...hookContext(run),
+    toolCallId: call.toolCallId,
+    toolName: call.toolName,
+    args,
+    ...(isApproved ? { resumedAfterApproval: true as const } : undefined),
+  };
+}
+
+export function hookResult({ call }: OpenCall, value: unknown): ToolResultPart {
+  const json = toJson(value);
+  if (json.ok) return valueResult(call, deepFreeze(json.json));
+  return failureResult(call, 'execution', {
+    error: `A hook gave a result that JSON cannot say${json.path === '' ? '' : ` (${json.path})`}.`,
+  });
+}

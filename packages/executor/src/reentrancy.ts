@@ -1,0 +1,26 @@
+/** Which runs the current code executes inside of: a tool that sends to its own run would wait for itself for ever. */
+
+interface ContextStorage {
+  run<Value>(runs: readonly object[], work: () => Value): Value;
+  getStore(): readonly object[] | undefined;
+}
+
+/** `undefined` on a runtime without it: such a call then waits, and only the abort of the run ends it. */
+const storage = contextStorage();
+
+/** Runs `work` as code of the run that `key` stands for. */
+export function insideRun<Value>(key: object, work: () => Value): Value {
+  return storage === undefined ? work() : storage.run([...(storage.getStore() ?? []), key], work);
+}
+
+export function isInsideRun(key: object): boolean {
+  return storage?.getStore()?.includes(key) ?? false;
+}
+
+/** By name at run time, so that no bundle for another platform asks for a Node module. */
+function contextStorage(): ContextStorage | undefined {
+  const { process } = globalThis as { readonly process?: { getBuiltinModule?(name: string): unknown } };
+  const hooks = process?.getBuiltinModule?.('node:async_hooks') as
+    { readonly AsyncLocalStorage: new () => ContextStorage } | undefined;
+  return hooks === undefined ? undefined : new hooks.AsyncLocalStorage();
+}

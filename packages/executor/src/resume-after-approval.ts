@@ -1,0 +1,179 @@
+/** A person decides: the decision becomes part of the run, and the run goes on when it was the last one open. */
+import {
+  ConfigurationError,
+  SDKError,
+  checkpointIdOfApproval,
+  classifyCheckpointId,
+  type AgentRun,
+  type ApprovalDecision,
+  type ApprovalRecord,
+  type ApprovalStore,
+  type Checkpoint,
+  type CheckpointStore,
+  type ExecutionResult,
+  type LLMProvider,
+} from '@lousho/contract';
+import { isInstructions } from './check-agent.ts';
+import { findApproval } from './decide-approval.ts';
+import { ephemeralCheckpoints } from './ephemeral-store.ts';
+import { executePlan, streamPlan, type OrderPlan } from './execute.ts';
+import { agentOfDefinition, type AgentSource } from './resolved-agent.ts';
+import { resolveEngine, type AgentDefinition, type Engine, type EngineOptions } from './run-options.ts';
+import type { ToolRegistry } from './tool-registry.ts';
+
+export interface ResumeAfterApprovalOptions extends EngineOptions {
+  /** Default: an agent of the saved name with the whole registry and the saved instructions. */
+  readonly agent?: AgentDefinition | undefined;
+  /** For later pauses of the run. Default: the one given. */
+  readonly approvalStore?: ApprovalStore | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How long a decision waits for the lease of another decision of the same run. */
+const DECISION_LEASE_WAIT_MS = 2_000;
+
+/**
+ * `checkpointStore` may be missing only for a run that had none.
+ * @throws LOUSHO_APPROVAL_NOT_FOUND, LOUSHO_APPROVAL_DECIDED, LOUSHO_APPROVAL_ORPHANED, LOUSHO_TOOL_ARGS_INVALID, LOUSHO_SESSION_BUSY,
+ * LOUSHO_AGENT_DRIFT, LOUSHO_RESUME_TOOL_MISSING, LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE; but for the first three the approval stays pending
+ */
+export async function resumeAfterApproval(
+  decision: ApprovalDecision,
+  approvalStore: ApprovalStore,
+  toolRegistry: ToolRegistry,
+  provider: LLMProvider,
+  options: ResumeAfterApprovalOptions = {},
+  checkpointStore?: CheckpointStore,
+): Promise<ExecutionResult> {
+  return decideAndExecute(
+    await planDecision(wiring(decision, approvalStore, toolRegistry, provider, options, checkpointStore)),
+  );
+}
+
+/** `resumeAfterApproval` with events. */
+export function streamAfterApproval(
+  decision: ApprovalDecision,
+  approvalStore: ApprovalStore,
+  toolRegistry: ToolRegistry,
+  provider: LLMProvider,
+  options: ResumeAfterApprovalOptions = {},
+  checkpointStore?: CheckpointStore,
+): AgentRun {
+  const wired = wiring(decision, approvalStore, toolRegistry, provider, options, checkpointStore);
+  return streamPlan(() => planDecision(wired), wired.engine.ports.clock);
+}
+
+export interface DecisionWiring {
+  readonly decision: ApprovalDecision;
+  readonly inbox: ApprovalStore;
+  /** Where later pauses of the run go. */
+  readonly approvals: ApprovalStore;
+  readonly store: CheckpointStore | undefined;
+  readonly source: AgentSource;
+  readonly engine: Engine;
+  readonly signal: AbortSignal | undefined;
+  readonly onStart?: OrderPlan['onStart'];
+}
+
+/** Reads before anything is taken: a decision that can change nothing fails at once, also while the run executes. */
+export async function planDecision(wired: DecisionWiring): Promise<OrderPlan> {
+  const { decision, inbox, engine } = wired;
+  const { id } = decision;
+  const checkpointId = typeof id === 'string' ? checkpointIdOfApproval(id) : undefined;
+  if (checkpointId === undefined) throw new SDKError('LOUSHO_APPROVAL_NOT_FOUND', { approvalId: String(id) });
+  const record = (await inbox.load(id)) ?? undefined;
+  const isEphemeral = record?.snapshot !== undefined;
+  const store = isEphemeral ? snapshotStore(record) : wired.store;
+  if (store === undefined) {
+    if (record === undefined) throw new SDKError('LOUSHO_APPROVAL_NOT_FOUND', { approvalId: id });
+    throw new ConfigurationError('LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE', {
+      operation: `Deciding approval "${id}"`,
+    });
+  }
+  const found = findApproval((await store.load(checkpointId)) ?? null, id);
+  if (found.type === 'closed') {
+    // Nothing waits on it: the record is a leftover, and goes.
+    await inbox.delete(id);
+    throw found.error;
+  }
+  return {
+    checkpointId,
+    sessionId: isEphemeral ? undefined : sessionIdOf(checkpointId),
+    request: { type: 'decide', approvalId: id },
+    decision,
+    inbox,
+    store,
+    isEphemeral,
+    approvals: wired.approvals,
+    source: wired.source,
+    engine,
+    signal: wired.signal,
+    onStart: wired.onStart,
+    whenBusy: 'wait',
+    // An executing run is busy for as long as it likes; another decision only for a moment.
+    leaseWaitMs: isWaiting(found.checkpoint) ? DECISION_LEASE_WAIT_MS : 0,
+  };
+}
+
+/** The state of a run without a store lies in its record. */
+function snapshotStore({ snapshot }: ApprovalRecord): CheckpointStore {
+  return ephemeralCheckpoints(
+    (snapshot?.checkpoints ?? []).map(({ checkpointId, checkpoint }) => [checkpointId, checkpoint] as const),
+  );
+}
+
+function isWaiting(checkpoint: Checkpoint): boolean {
+  return checkpoint.status === 'awaiting-approval';
+}
+
+export async function decideAndExecute(plan: OrderPlan): Promise<ExecutionResult> {
+  const result = await executePlan(plan);
+  if (result === null) throw new Error('Invariant: a decision gave no result');
+  return result;
+}
+
+/** The agent of the saved run: its name, model and instructions, with the tools of the registry. */
+function savedAgent(provider: LLMProvider, registry: ToolRegistry): AgentSource {
+  return {
+    name: 'agent',
+    isDynamic: false,
+    resolve(_ctx, stored) {
+      const [first] = stored?.messages ?? [];
+      const instructions = first?.role === 'system' && isInstructions(first) ? first.content : undefined;
+      const model = stored?.fingerprint?.model;
+      const definition = {
+        name: stored?.agentName,
+        instructions,
+        ...(model === provider.modelId ? undefined : { model }),
+      };
+      return agentOfDefinition(definition, provider, registry).resolve(_ctx, stored);
+    },
+  };
+}
+
+function wiring(
+  decision: ApprovalDecision,
+  inbox: ApprovalStore,
+  registry: ToolRegistry,
+  provider: LLMProvider,
+  options: ResumeAfterApprovalOptions,
+  store: CheckpointStore | undefined,
+): DecisionWiring {
+  return {
+    decision,
+    inbox,
+    approvals: options.approvalStore ?? inbox,
+    store,
+    source:
+      options.agent === undefined
+        ? savedAgent(provider, registry)
+        : agentOfDefinition(options.agent, provider, registry),
+    engine: resolveEngine(options),
+    signal: options.signal,
+  };
+}
+
+function sessionIdOf(checkpointId: string): string {
+  const kind = classifyCheckpointId(checkpointId);
+  return kind.kind === 'session' ? kind.sessionId : checkpointId;
+}

@@ -1,0 +1,58 @@
+/** The events of one run: numbered without gaps, for the listener and for whoever reads the handle. */
+import type { AgentEvent, AgentEventMap, AgentEventType, Clock, ErrorEvent } from '@lousho/contract';
+import { cutText } from '@lousho/contract';
+
+export interface EventSink {
+  (event: AgentEvent): void;
+}
+
+export class RunEvents {
+  #seq = 0;
+  #run: { readonly runId: string; readonly sessionId?: string } = { runId: '' };
+  readonly #sinks: readonly EventSink[];
+  readonly #clock: Clock;
+
+  constructor(sinks: readonly EventSink[], clock: Clock) {
+    this.#sinks = sinks;
+    this.#clock = clock;
+  }
+
+  /** From here on events belong to this run. */
+  belongTo(runId: string, sessionId: string | undefined): void {
+    this.#run = sessionId === undefined ? { runId } : { runId, sessionId };
+  }
+
+  emit<T extends AgentEventType>(type: T, payload: AgentEventMap[T]): void {
+    if (this.#sinks.length === 0) return;
+    const timestamp = new Date(this.#clock.wallMs()).toISOString();
+    const event = Object.freeze({
+      v: 1,
+      type,
+      ...this.#run,
+      seq: this.#seq,
+      timestamp,
+      ...payload,
+    }) as unknown as AgentEvent;
+    this.#seq += 1;
+    for (const sink of this.#sinks) deliver(sink, event);
+  }
+}
+
+/** A listener that throws changes nothing. */
+function deliver(sink: EventSink, event: AgentEvent): void {
+  try {
+    sink(event);
+  } catch (error) {
+    console.error('lousho: an event listener threw; the run goes on.', error);
+  }
+}
+
+export function errorEvent(error: unknown): ErrorEvent {
+  if (!(error instanceof Error)) return { name: 'Error', message: cutText(String(error), 2_048) };
+  const { code } = error as Error & { code?: unknown };
+  return {
+    name: error.name,
+    message: cutText(error.message, 2_048),
+    ...(typeof code === 'string' ? { code } : undefined),
+  };
+}

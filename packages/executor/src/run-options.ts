@@ -1,0 +1,200 @@
+/** The options of `execute` and its like, and what they resolve to: validated once, every default filled in. */
+import {
+  ConfigurationError,
+  resolvePorts,
+  type AgentEvent,
+  type AgentHooks,
+  type AgentInput,
+  type ApprovalStore,
+  type CheckpointStore,
+  type DriftPolicy,
+  type JsonObject,
+  type JsonValue,
+  type LLMProvider,
+  type ModelSettings,
+  type Ports,
+  type Principal,
+  type ProviderTool,
+  type RunLimits,
+  type SandboxExecute,
+  type Telemetry,
+} from '@lousho/contract';
+import type { ToolRegistry } from './tool-registry.ts';
+
+export interface LeaseOptions {
+  /** Default 30,000. */
+  readonly ttlMs?: number | undefined;
+  /** Default 10,000. */
+  readonly heartbeatMs?: number | undefined;
+}
+/** Of failed model calls, inside one step. A run that rejected is a matter of resuming it. */
+export interface RetryOptions {
+  /** Default 2. */
+  readonly maxRetries?: number | undefined;
+  /** First delay, doubled each time; `retryAfterMs` of the error wins. Default 1,000. */
+  readonly delayMs?: number | undefined;
+  /** A longer wait rejects the run instead. Default 30,000. */
+  readonly maxDelayMs?: number | undefined;
+}
+/** Options that one run, an agent and the executor share. */
+export interface EngineOptions {
+  /** Called with every event; one that throws changes nothing. */
+  readonly onEvent?: ((event: AgentEvent) => void) | undefined;
+  readonly hooks?: AgentHooks | readonly AgentHooks[] | undefined;
+  /** Calls of one step at a time. Default: all of them. */
+  readonly toolConcurrency?: number | 'unbounded' | undefined;
+  /** Model responses of a run, default 10. The calls of the last one still run. */
+  readonly maxSteps?: number | undefined;
+  /** Checked before each model call; reaching one ends the run with `limit`. */
+  readonly limits?: RunLimits | undefined;
+  readonly modelSettings?: ModelSettings | undefined;
+  readonly retry?: RetryOptions | undefined;
+  /** Default `'warn'`. */
+  readonly onAgentDrift?: DriftPolicy | undefined;
+  /** Later decisions count as a denial. Default: never. */
+  readonly approvalTtlMs?: number | undefined;
+  readonly sandboxExecute?: SandboxExecute | undefined;
+  /** `false` gives up the protection against two processes on one run. */
+  readonly lease?: false | LeaseOptions | undefined;
+  readonly telemetry?: Telemetry | undefined;
+  readonly ports?: Partial<Ports> | undefined;
+}
+/** What belongs to one input. */
+export interface InputOptions {
+  /** Makes a retry exact: an input whose id the session already holds is never added again. */
+  readonly inputId?: string | undefined;
+  /** A person stops the run: it resolves with `aborted` and stays resumable. */
+  readonly signal?: AbortSignal | undefined;
+  readonly metadata?: JsonObject | undefined;
+  readonly principal?: Principal | undefined;
+  /** `undefined` keeps the saved one, `null` is a value. */
+  readonly businessState?: JsonValue | undefined;
+}
+/** The agent as plain data; behaviour comes from the registry and the options. */
+export interface AgentDefinition {
+  /** Default `'agent'`. */
+  readonly name?: string | undefined;
+  readonly instructions?: string | undefined;
+  /** Default: the provider's `modelId`. */
+  readonly model?: string | undefined;
+  /** Names in the registry. Default: all of it. */
+  readonly tools?: readonly string[] | undefined;
+  readonly providerTools?: readonly ProviderTool[] | undefined;
+}
+export interface ExecuteOptions extends EngineOptions, InputOptions {
+  readonly agent: AgentDefinition;
+  readonly input: AgentInput;
+  readonly provider: LLMProvider;
+  readonly toolRegistry?: ToolRegistry | undefined;
+  readonly approvalStore?: ApprovalStore | undefined;
+  /** With a `checkpointStore`: the run is durable under this id. */
+  readonly sessionId?: string | undefined;
+  readonly checkpointStore?: CheckpointStore | undefined;
+}
+
+/** `EngineOptions` with every default. Inside the executor nothing of it is optional that decides something. */
+export interface Engine {
+  readonly emit: (event: AgentEvent) => void;
+  readonly hooks: readonly AgentHooks[];
+  /** `Infinity` for all calls at once. */
+  readonly toolConcurrency: number;
+  readonly maxSteps: number;
+  readonly limits: RunLimits;
+  readonly modelSettings: ModelSettings;
+  readonly retry: { readonly maxRetries: number; readonly delayMs: number; readonly maxDelayMs: number };
+  readonly onAgentDrift: DriftPolicy;
+  readonly approvalTtlMs: number | undefined;
+  readonly sandboxExecute: SandboxExecute | undefined;
+  readonly lease: { readonly ttlMs: number; readonly heartbeatMs: number } | undefined;
+  readonly telemetry: Telemetry;
+  readonly ports: Ports;
+}
+
+/** @throws synchronously LOUSHO_CONFIG_INVALID naming the option. */
+export function resolveEngine(options: EngineOptions): Engine {
+  const {
+    hooks = [],
+    toolConcurrency = 'unbounded',
+    maxSteps = 10,
+    limits = {},
+    retry = {},
+    onAgentDrift = 'warn',
+  } = options;
+  requireWholeNumber('maxSteps', maxSteps, 1);
+  if (toolConcurrency !== 'unbounded')
+    requireWholeNumber('toolConcurrency', toolConcurrency, 1, "a whole number, 1 or more, or 'unbounded'");
+  if (!['warn', 'error', 'ignore'].includes(onAgentDrift))
+    refuse('onAgentDrift', onAgentDrift, "'warn', 'error' or 'ignore'");
+  if (options.approvalTtlMs !== undefined) requireAbove('approvalTtlMs', options.approvalTtlMs, 0);
+  for (const [name, max] of Object.entries(limits) as [string, number | undefined][])
+    if (max !== undefined) requireAbove(`limits.${name}`, max, 0);
+  return {
+    emit: options.onEvent ?? ignoreEvent,
+    hooks: isHookList(hooks) ? hooks : [hooks],
+    toolConcurrency: toolConcurrency === 'unbounded' ? Infinity : toolConcurrency,
+    maxSteps,
+    limits,
+    modelSettings: options.modelSettings ?? {},
+    retry: resolveRetry(retry),
+    onAgentDrift,
+    approvalTtlMs: options.approvalTtlMs,
+    sandboxExecute: options.sandboxExecute,
+    lease: options.lease === false ? undefined : resolveLease(options.lease ?? {}),
+    telemetry: options.telemetry ?? {},
+    ports: resolvePorts(options.ports),
+  };
+}
+
+function resolveRetry({
+  maxRetries = 2,
+  delayMs = 1_000,
+  maxDelayMs = 30_000,
+}: RetryOptions): Engine['retry'] {
+  requireWholeNumber('retry.maxRetries', maxRetries, 0);
+  requireAtLeast('retry.delayMs', delayMs, 0);
+  requireAtLeast('retry.maxDelayMs', maxDelayMs, 0);
+  return { maxRetries, delayMs, maxDelayMs };
+}
+
+function resolveLease({
+  ttlMs = 30_000,
+  heartbeatMs = ttlMs / 3,
+}: LeaseOptions): NonNullable<Engine['lease']> {
+  requireAbove('lease.ttlMs', ttlMs, 0);
+  requireAbove('lease.heartbeatMs', heartbeatMs, 0);
+  // With a heartbeat every half period one late renewal would already lose the lease.
+  if (heartbeatMs > ttlMs / 2)
+    refuse('lease.heartbeatMs', heartbeatMs, `at most half of lease.ttlMs (${ttlMs})`);
+  return { ttlMs, heartbeatMs };
+}
+
+export function requireWholeNumber(
+  option: string,
+  got: unknown,
+  least: number,
+  want = `a whole number, ${least} or more`,
+): void {
+  if (!Number.isSafeInteger(got) || (got as number) < least) refuse(option, got, want);
+}
+
+function requireAbove(option: string, got: unknown, bound: number): void {
+  if (typeof got !== 'number' || !(got > bound) || got === Infinity)
+    refuse(option, got, `a number above ${bound}`);
+}
+
+function requireAtLeast(option: string, got: unknown, least: number): void {
+  if (typeof got !== 'number' || !(got >= least) || got === Infinity)
+    refuse(option, got, `a number, ${least} or more`);
+}
+
+function refuse(option: string, got: unknown, want: string): never {
+  throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option, got, want });
+}
+
+function isHookList(hooks: AgentHooks | readonly AgentHooks[]): hooks is readonly AgentHooks[] {
+  return Array.isArray(hooks);
+}
+
+function ignoreEvent(): void {
+  // Nobody listens.
+}

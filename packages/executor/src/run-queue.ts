@@ -1,0 +1,57 @@
+/** Calls with one id over one store object follow each other in this process, in the order they were made. */
+import { SDKError, type CheckpointStore } from '@lousho/contract';
+import { isInsideRun } from './reentrancy.ts';
+
+/** One place in a queue; also what code inside the run is recognised by. */
+interface Line {
+  readonly key: object;
+  last: Promise<unknown>;
+  length: number;
+}
+const linesOfStore = new WeakMap<CheckpointStore, Map<string, Line>>();
+
+export type WhenBusy = 'wait' | 'refuse';
+
+/**
+ * Runs `work` when the calls before it have ended, however they ended. A call that is aborted while it waits leaves without effect.
+ * @throws LOUSHO_SESSION_BUSY when it is not to wait, or when it comes from a tool of the very run that it would wait for
+ */
+export async function inLine<Value>(
+  store: CheckpointStore,
+  id: string,
+  whenBusy: WhenBusy,
+  work: (key: object) => Promise<Value>,
+): Promise<Value> {
+  const line = lineOf(store, id);
+  if (isInsideRun(line.key) || (whenBusy === 'refuse' && line.length > 0))
+    throw new SDKError('LOUSHO_SESSION_BUSY', { sessionId: id });
+  line.length += 1;
+  const before = line.last;
+  const mine = (async () => {
+    await before;
+    return work(line.key);
+  })();
+  line.last = mine.then(
+    () => undefined,
+    () => undefined,
+  );
+  try {
+    return await mine;
+  } finally {
+    line.length -= 1;
+    if (line.length === 0) linesOfStore.get(store)?.delete(id);
+  }
+}
+
+/** Whether this process executes the id, or has calls waiting for it. */
+export function isInLine(store: CheckpointStore, id: string): boolean {
+  return linesOfStore.get(store)?.has(id) ?? false;
+}
+
+function lineOf(store: CheckpointStore, id: string): Line {
+  let lines = linesOfStore.get(store);
+  if (lines === undefined) linesOfStore.set(store, (lines = new Map()));
+  let line = lines.get(id);
+  if (line === undefined) lines.set(id, (line = { key: {}, last: Promise.resolve(), length: 0 }));
+  return line;
+}

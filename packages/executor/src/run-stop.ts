@@ -1,0 +1,104 @@
+/** Why a run must stop, if it must: a person aborted it, its process goes away, or its lease is lost. */
+import { SDKError, type Clock } from '@lousho/contract';
+
+export type Stop =
+  /** A person stops the run: running calls may end, the others are cancelled. */
+  | { readonly type: 'abort'; readonly reason: unknown }
+  /** The process goes away: running calls may end, the others stay open for whoever resumes the run. */
+  | { readonly type: 'shutdown' }
+  /** The run is somebody else's now: nothing of it is recorded any more. */
+  | { readonly type: 'lease-lost'; readonly error: unknown };
+
+/** How long an aborted tool may take to end by itself before its call is given up. */
+const ABORT_GRACE_MS = 1_000;
+
+export class RunStop {
+  readonly #unwanted = new AbortController();
+  readonly #abandoned = new AbortController();
+  readonly #disposed = new AbortController();
+  #stop: Stop | undefined;
+  #cancelTimer: () => void = () => undefined;
+
+  constructor(readonly clock: Clock) {}
+
+  /** Nothing new starts once there is one. */
+  get current(): Stop | undefined {
+    return this.#stop;
+  }
+
+  /** For tools and models: aborts when what they do is wanted no more. A shutdown that still waits for them does not abort it. */
+  get signal(): AbortSignal {
+    return this.#unwanted.signal;
+  }
+
+  /** Aborts when even what is running is not waited for. */
+  get abandoned(): AbortSignal {
+    return this.#abandoned.signal;
+  }
+
+  abort(reason: unknown): void {
+    if (this.#stop !== undefined) return;
+    this.#stop = { type: 'abort', reason };
+    this.#unwanted.abort(reason);
+    this.#cancelTimer = this.clock.setTimer(() => this.#abandon(reason), ABORT_GRACE_MS);
+  }
+
+  loseLease(error: unknown): void {
+    // Whatever was asked before: without the lease nothing can be recorded.
+    this.#stop = { type: 'lease-lost', error };
+    this.#abandon(error);
+  }
+
+  /** Starts nothing new; what runs has `timeoutMs` to end. */
+  shutDown(timeoutMs: number): void {
+    this.#stop ??= { type: 'shutdown' };
+    this.#cancelTimer();
+    this.#cancelTimer = this.clock.setTimer(
+      () => this.#abandon(new SDKError('LOUSHO_SHUTDOWN', {})),
+      timeoutMs,
+    );
+  }
+
+  /** Aborts with a caller's signal, until `dispose`. */
+  follow(signal: AbortSignal | undefined): void {
+    if (signal === undefined) return;
+    const abort = (): void => this.abort(signal.reason);
+    if (signal.aborted) return abort();
+    signal.addEventListener('abort', abort, { once: true, signal: this.#disposed.signal });
+  }
+
+  /** Leaves no timer and no listener behind. */
+  dispose(): void {
+    this.#cancelTimer();
+    this.#disposed.abort();
+  }
+
+  #abandon(reason: unknown): void {
+    this.#unwanted.abort(reason);
+    this.#abandoned.abort(reason);
+  }
+}
+
+/** What the promise gives, or `undefined` as soon as the signal aborts: what comes later is dropped. */
+export function unlessAborted<Value>(
+  signal: AbortSignal,
+  promise: Promise<Value>,
+): Promise<Value | undefined> {
+  return new Promise<Value | undefined>((resolve, reject) => {
+    if (signal.aborted) resolve(undefined);
+    const giveUp = (): void => resolve(undefined);
+    signal.addEventListener('abort', giveUp, { once: true });
+    const done = (): void => signal.removeEventListener('abort', giveUp);
+    promise.then(
+      (value) => {
+        done();
+        resolve(value);
+      },
+      (error: unknown) => {
+        done();
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- passed on as it came
+        reject(error);
+      },
+    );
+  });
+}

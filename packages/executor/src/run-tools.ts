@@ -1,0 +1,210 @@
+/** The open calls of a step: which run, in which order, how many at a time; their results recorded as they settle. */
+import type { ToolCallPart, ToolResultPart } from '@lousho/contract';
+import { pauseForApproval, type GatedCall } from './approval-gate.ts';
+import { callTool, type CallOutcome, type ReadyCall } from './call-tool.ts';
+import type { OpenCall } from './next-action.ts';
+import { prepareCall, type PreparedCall } from './prepare-call.ts';
+import type { Run } from './run.ts';
+import { errorEvent } from './run-events.ts';
+import { failures, withAudit } from './tool-result.ts';
+
+/**
+ * Resolves when no call of the step is running and what settled is stored: every call has its result, or those that are left wait for
+ * a person (then the pause is stored too), or the run must stop.
+ * @throws what a tool or hook rejects the run with, after the siblings have ended
+ */
+export async function runTools(run: Run, calls: readonly OpenCall[]): Promise<void> {
+  const batch = new ToolBatch(run);
+  if (run.engine.toolConcurrency >= calls.length) await runAllAtOnce(batch, calls);
+  else await runSome(batch, calls);
+  await batch.end();
+}
+
+/** Every gate is evaluated before the first call starts, so that what begins together is marked in one save. */
+async function runAllAtOnce(batch: ToolBatch, calls: readonly OpenCall[]): Promise<void> {
+  const ready: [OpenCall, ReadyCall][] = [];
+  for (const open of calls) {
+    const prepared = await batch.prepare(open);
+    if (prepared !== undefined) ready.push([open, prepared]);
+  }
+  await batch.mark(ready.filter(([, { needsMark }]) => needsMark).map(([open]) => open));
+  await Promise.all(ready.map(([open, prepared]) => batch.execute(open, prepared)));
+}
+
+/** Each call's gate is evaluated, and its mark saved, just before it starts; one call at a time passes the gate. */
+async function runSome(batch: ToolBatch, calls: readonly OpenCall[]): Promise<void> {
+  const waiting = [...calls];
+  let gate: Promise<unknown> = Promise.resolve();
+  const worker = async (): Promise<void> => {
+    for (let open = waiting.shift(); open !== undefined; open = waiting.shift()) {
+      const current = open;
+      const passing = gate.then(() => batch.prepare(current));
+      gate = passing;
+      const prepared = await passing;
+      if (prepared === undefined) continue;
+      if (prepared.needsMark) await batch.mark([current]);
+      await batch.execute(current, prepared);
+    }
+  };
+  await Promise.all(Array.from({ length: batch.run.engine.toolConcurrency }, worker));
+}
+
+class ToolBatch {
+  readonly #gated: GatedCall[] = [];
+  /** By call position: the first in call order is what the run rejects with. */
+  readonly #rejections = new Map<number, unknown>();
+  #settledNow: ToolResultPart[] = [];
+  #isFlushPlanned = false;
+  #lastSave: Promise<void> | undefined;
+  #saveError: { readonly error: unknown } | undefined;
+
+  constructor(readonly run: Run) {}
+
+  /** `undefined` when the call does not run: it has its result, waits for a person, or the run stops. Never rejects. */
+  async prepare(open: OpenCall): Promise<ReadyCall | undefined> {
+    const { run } = this;
+    const { call } = open;
+    if (!this.#mayStart()) return undefined;
+    if (run.input.isSteered) return this.#settle(open, failures.steeredAway(call));
+    try {
+      const prepared = await prepareCall(run, open);
+      return this.#sort(open, prepared);
+    } catch (error) {
+      this.#rejections.set(open.index, error);
+      return undefined;
+    }
+  }
+
+  /** Stored before the calls begin: a crash from here on shows that they may have taken effect. */
+  async mark(calls: readonly OpenCall[]): Promise<void> {
+    if (calls.length === 0 || !this.#mayStart()) return;
+    try {
+      await this.run.commit({ type: 'callsStarted', toolCallIds: calls.map(({ call }) => call.toolCallId) });
+    } catch (error) {
+      this.#saveError ??= { error };
+    }
+  }
+
+  /** Never rejects: what the call throws becomes its result, or rejects the run when its siblings have ended. */
+  async execute(open: OpenCall, ready: ReadyCall): Promise<void> {
+    const { run } = this;
+    try {
+      await run.ensureHeld();
+    } catch (error) {
+      this.#saveError ??= { error };
+    }
+    if (!this.#mayStart()) return;
+    const { call } = open;
+    const approvalId = ready.ctx.approval?.id;
+    const about = { toolCallId: call.toolCallId, toolName: call.toolName, args: ready.args };
+    if (approvalId === undefined) run.events.emit('tool.start', about);
+    else run.events.emit('tool.resume', { ...about, approvalId });
+    const startedMs = run.engine.ports.clock.monotonicMs();
+    this.#take(open, await callTool(run, open, ready), startedMs);
+  }
+
+  /** @throws what rejects the run */
+  async end(): Promise<void> {
+    this.#cancelUnstarted();
+    this.#flush();
+    await this.#lastSave;
+    if (this.#saveError !== undefined) throw this.#saveError.error;
+    const first = [...this.#rejections.keys()].sort((a, b) => a - b)[0];
+    const { stop } = this.run;
+    if (first !== undefined && stop.current?.type !== 'abort') throw this.#rejections.get(first);
+    if (this.#gated.length > 0 && stop.current === undefined) await pauseForApproval(this.run, this.#gated);
+  }
+
+  #mayStart(): boolean {
+    return (
+      this.run.stop.current === undefined && this.#rejections.size === 0 && this.#saveError === undefined
+    );
+  }
+
+  #sort(open: OpenCall, prepared: PreparedCall): ReadyCall | undefined {
+    if (prepared.type === 'ready') return prepared;
+    if (prepared.type === 'settled') return this.#settle(open, prepared.result, prepared.replacedByHook);
+    this.#gated.push({ ...open, kind: prepared.kind, args: prepared.args });
+    return undefined;
+  }
+
+  #take(open: OpenCall, outcome: CallOutcome, startedMs: number): void {
+    switch (outcome.type) {
+      case 'open':
+        return;
+      case 'propagated':
+        this.#rejections.set(open.index, outcome.error);
+        return;
+      case 'result':
+        if (outcome.hookError !== undefined) this.#rejections.set(open.index, outcome.hookError);
+        this.#settle(open, outcome.result, outcome.replacedByHook, startedMs);
+    }
+  }
+
+  /** Results that settle in one tick are recorded together: one fold, one save. */
+  #settle(open: OpenCall, result: ToolResultPart, replacedByHook?: true, startedMs?: number): undefined {
+    const { run } = this;
+    if (run.stop.current?.type === 'lease-lost') return;
+    const approval = run.checkpoint.approvals.find(({ toolCallId }) => toolCallId === open.call.toolCallId);
+    const recorded = withAudit(result, approval, open.call.args);
+    const durationMs = startedMs === undefined ? 0 : run.engine.ports.clock.monotonicMs() - startedMs;
+    reportResult(run, recorded, durationMs, replacedByHook);
+    this.#settledNow.push(recorded);
+    if (this.#isFlushPlanned) return;
+    this.#isFlushPlanned = true;
+    queueMicrotask(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#isFlushPlanned = false;
+    if (this.#settledNow.length === 0) return;
+    const results = this.#settledNow;
+    this.#settledNow = [];
+    const { run } = this;
+    const state = run.businessState === run.checkpoint.businessState ? undefined : run.businessState;
+    run.fold({ type: 'results', results, ...(state === undefined ? undefined : { businessState: state }) });
+    this.#lastSave = run.writer.save().catch((error: unknown) => {
+      this.#saveError ??= { error };
+    });
+  }
+
+  /** A person stopped the run: calls that did not begin never will. */
+  #cancelUnstarted(): void {
+    this.#flush();
+    if (this.run.stop.current?.type !== 'abort') return;
+    for (const open of this.run.openCalls()) this.#settle(open, failures.cancelledBeforeStart(open.call));
+  }
+}
+
+function reportResult(
+  run: Run,
+  { toolCallId, toolName, result, kind }: ToolResultPart,
+  durationMs: number,
+  replacedByHook?: true,
+): void {
+  if (kind === undefined) {
+    run.events.emit('tool.done', {
+      toolCallId,
+      toolName,
+      result,
+      durationMs,
+      ...(replacedByHook ? { replacedByHook } : undefined),
+    });
+    return;
+  }
+  const message = (result as { readonly error?: unknown }).error;
+  run.events.emit('tool.error', {
+    toolCallId,
+    toolName,
+    kind,
+    error: errorEvent(new Error(String(message))),
+    durationMs,
+  });
+}
+
+/** Calls that can never run get their result with the response itself, so that they can never stand in the way of a resume. */
+export function hopelessResults(run: Run, calls: readonly ToolCallPart[]): readonly ToolResultPart[] {
+  return calls
+    .filter((call) => call.invalidArgs !== undefined || !run.agent.tools.has(call.toolName))
+    .map((call) => (call.invalidArgs === undefined ? failures.unknownTool(call) : failures.noJson(call)));
+}

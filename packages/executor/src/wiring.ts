@@ -1,0 +1,8 @@
+/** For `@lousho/core`, which wires these together into an agent. Not for applications: it changes between minor versions. */
+export { executePlan, planSend, streamPlan, type OrderPlan, type SendPlan } from './execute.ts';
+export { ephemeralApprovals } from './ephemeral-store.ts';
+export { findApproval } from './decide-approval.ts';
+export { planDecision, type DecisionWiring } from './resume-after-approval.ts';
+export { fixedAgent, resolveAgent, type AgentSource, type ResolvedAgent } from './resolved-agent.ts';
+export { resolveEngine, type Engine } from './run-options.ts';
+export type { RunStop } from './run-stop.ts';
