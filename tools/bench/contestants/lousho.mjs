@@ -1,0 +1,103 @@
+/**
+ * Lousho as an application uses it: the built packages, one agent, `send` with a session id, leases as they are by default.
+ *
+ * - `lousho:sqlite`: SqliteStore as it is by default, which survives a power cut.
+ * - `lousho:sqlite-process`: SqliteStore with `durability: 'process'`.
+ * - `lousho:memory`: memoryStore with its history of 50.
+ * - `lousho:none`: no store.
+ */
+import path from 'node:path';
+import { createAgent, defineTool } from '@lousho/core';
+import { z } from 'zod';
+import { PROMPT, TOOL_DESCRIPTION, TOOL_NAME, answer, lookup, requireDone } from '../workload.mjs';
+
+const tool = defineTool({
+  name: TOOL_NAME,
+  description: TOOL_DESCRIPTION,
+  input: z.object({ record: z.number() }),
+  execute: async (args) => lookup(args),
+});
+
+export async function load(variant) {
+  const openStore = await loadStore(variant);
+  return (directory) => openAgents(openStore(directory), variant === 'none');
+}
+
+async function loadStore(variant) {
+  switch (variant) {
+    case 'none':
+      return () => undefined;
+    case 'memory': {
+      const { memoryStore } = await import('@lousho/store-memory');
+      return () => memoryStore();
+    }
+    case 'sqlite':
+    case 'sqlite-process': {
+      const { SqliteStore } = await import('@lousho/store-sqlite');
+      const options = variant === 'sqlite' ? {} : { durability: 'process' };
+      return (directory) => new SqliteStore(path.join(directory, 'lousho.db'), options);
+    }
+    default:
+      throw new Error(`There is no contestant lousho:${variant}.`);
+  }
+}
+
+function openAgents(store, isStoreless) {
+  // One agent a task, as an application makes one at its start and sends to it many times.
+  const agents = new Map();
+  const agentFor = (task) => {
+    let agent = agents.get(task);
+    if (agent === undefined) {
+      agent = createAgent({
+        provider: scriptedProvider(task),
+        store,
+        tools: [tool],
+        maxSteps: task.turns + 2,
+      });
+      agents.set(task, agent);
+    }
+    return agent;
+  };
+  return {
+    async run(id, task) {
+      const result = await agentFor(task).send(PROMPT, isStoreless ? {} : { sessionId: id });
+      requireDone(result.text);
+    },
+    async resume(id, task) {
+      const result = await agentFor(task).resume(id);
+      requireDone(result.text);
+    },
+    async listUnfinished(task) {
+      const pending = await agentFor(task).pending();
+      return pending.length;
+    },
+    close: async () => store?.close(),
+  };
+}
+
+function scriptedProvider(task) {
+  return {
+    providerId: 'bench',
+    modelId: 'scripted',
+    async generate({ messages }) {
+      const resultCount = messages.reduce((count, { role }) => count + (role === 'tool' ? 1 : 0), 0);
+      const { text, calls } = await answer(task, resultCount);
+      return {
+        message: {
+          role: 'assistant',
+          content: [
+            { type: 'text', text },
+            ...calls.map(({ id, args }) => ({
+              type: 'tool-call',
+              toolCallId: id,
+              toolName: TOOL_NAME,
+              args,
+            })),
+          ],
+        },
+        finishReason: calls.length === 0 ? 'stop' : 'tool-calls',
+        usage: { inputTokens: 10, outputTokens: 10 },
+      };
+    },
+  };
+}

@@ -1,0 +1,148 @@
+/**
+ * What is done with a contestant and what is noted of it. Each function runs in a process of its own (measure-one.mjs).
+ *
+ * A contestant is `{ run(id, task), resume(id, task), listUnfinished(task), close() }`; the latter of each only where a
+ * scenario needs it. `task` is described in workload.mjs.
+ */
+import { directoryBytes, median, startMeter } from './measure.mjs';
+
+/** @type {Record<string, { prepare?: Function, measure: Function }>} */
+export const scenarios = {
+  /** One session of `turns` turns with one call each. */
+  sequence: { measure: measureSequence },
+  /** Sessions of one turn with `width` calls at once. */
+  parallel: { measure: measureParallel },
+  /** `count` sessions of three turns, one after another. */
+  short: { measure: (open, directory, count) => measureSessions(open, directory, count, 1) },
+  /** `count` sessions of three turns, so many at a time. */
+  concurrent: { measure: measureSessions },
+  /** The process died in the model call after `turns` turns; a new one resumes, makes one more turn and ends. */
+  resume: { prepare: dieInModelCall, measure: measureResume },
+  /** `count` sessions are stored, 100 of them unfinished; list those. */
+  pending: { prepare: fillStore, measure: measurePending },
+  /** A whole process, from its start to its exit: the caller takes the time. */
+  cold: { measure: runOnce },
+};
+
+const SHORT_TURNS = 3;
+const PARALLEL_SESSIONS = 12;
+const UNFINISHED = 100;
+const LISTINGS = 9;
+
+async function measureSequence(open, directory, turns) {
+  const contestant = await open(directory);
+  // Compiles the code and sets up what is set up lazily: a server pays that once, not per session.
+  await contestant.run('warm-up', { turns: 5 });
+  const modelCallsAtMs = [];
+  const task = { turns, onModelCall: () => modelCallsAtMs.push(performance.now()) };
+  const stopMeter = startMeter();
+  await contestant.run('measured', task);
+  const cost = stopMeter();
+  await contestant.close();
+  return { ...cost, slowdown: slowdown(modelCallsAtMs), closedBytes: directoryBytes(directory) };
+}
+
+/** Median time of a turn in the last tenth of a session over that in the first tenth. */
+function slowdown(modelCallsAtMs) {
+  const turnsMs = modelCallsAtMs.slice(1).map((atMs, index) => atMs - modelCallsAtMs[index]);
+  const tenth = Math.max(1, Math.floor(turnsMs.length / 10));
+  return median(turnsMs.slice(-tenth)) / median(turnsMs.slice(0, tenth));
+}
+
+async function measureParallel(open, directory, width) {
+  const contestant = await open(directory);
+  const task = { turns: 1, parallel: width };
+  await contestant.run('warm-up', task);
+  const sessionsMs = [];
+  const stopMeter = startMeter();
+  for (let index = 0; index < PARALLEL_SESSIONS; index += 1) {
+    const startedAtMs = performance.now();
+    await contestant.run(`session-${index}`, task);
+    sessionsMs.push(performance.now() - startedAtMs);
+  }
+  const cost = stopMeter();
+  await contestant.close();
+  return { ...cost, sessionMs: median(sessionsMs) };
+}
+
+async function measureSessions(open, directory, count, concurrency) {
+  const contestant = await open(directory);
+  const task = { turns: SHORT_TURNS };
+  for (let index = 0; index < 5; index += 1) await contestant.run(`warm-up-${index}`, task);
+  const stopMeter = startMeter();
+  await forEachIndex(count, concurrency, (index) => contestant.run(`session-${index}`, task));
+  const cost = stopMeter();
+  await contestant.close();
+  return { ...cost, sessionsPerSecond: (count / cost.wallMs) * 1000 };
+}
+
+async function dieInModelCall(open, directory, turns) {
+  const contestant = await open(directory);
+  await new Promise((resolve, reject) => {
+    const task = { turns: turns + 1, silentFrom: turns, onSilent: resolve };
+    contestant.run('measured', task).catch(reject);
+  });
+  // Nothing is closed: the process now exits in the middle of the run.
+}
+
+async function measureResume(open, directory, turns) {
+  let modelCalledAtMs;
+  const task = { turns: turns + 1, onModelCall: () => (modelCalledAtMs ??= performance.now()) };
+  const startedAtMs = performance.now();
+  const stopMeter = startMeter();
+  const contestant = await open(directory);
+  await contestant.resume('measured', task);
+  const cost = stopMeter();
+  await contestant.close();
+  return { ...cost, toModelCallMs: modelCalledAtMs - startedAtMs };
+}
+
+async function fillStore(open, directory, count) {
+  const contestant = await open(directory);
+  const finished = { turns: 1 };
+  await forEachIndex(count - UNFINISHED, 100, (index) => contestant.run(`finished-${index}`, finished));
+  await Promise.all(
+    Array.from(
+      { length: UNFINISHED },
+      (_, index) =>
+        new Promise((resolve, reject) => {
+          const task = { turns: 2, silentFrom: 1, onSilent: resolve };
+          contestant.run(`unfinished-${index}`, task).catch(reject);
+        }),
+    ),
+  );
+}
+
+async function measurePending(open, directory) {
+  const contestant = await open(directory);
+  const task = { turns: 1 };
+  const listingsMs = [];
+  const stopMeter = startMeter();
+  for (let index = 0; index < LISTINGS; index += 1) {
+    const startedAtMs = performance.now();
+    const listed = await contestant.listUnfinished(task);
+    listingsMs.push(performance.now() - startedAtMs);
+    if (listed !== UNFINISHED)
+      throw new Error(`Listed ${listed} unfinished sessions instead of ${UNFINISHED}.`);
+  }
+  const cost = stopMeter();
+  await contestant.close();
+  return { ...cost, listMs: median(listingsMs) };
+}
+
+async function runOnce(open, directory, turns) {
+  const stopMeter = startMeter();
+  const contestant = await open(directory);
+  await contestant.run('measured', { turns });
+  await contestant.close();
+  return stopMeter();
+}
+
+/** Calls `work` for 0 .. count - 1, at most `concurrency` at a time. */
+async function forEachIndex(count, concurrency, work) {
+  let next = 0;
+  const worker = async () => {
+    while (next < count) await work(next++);
+  };
+  await Promise.all(Array.from({ length: concurrency }, worker));
+}

@@ -1,0 +1,62 @@
+/** Makes ready what the measurements run on: our built packages, the contestants' packages, a Node 22. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+
+const bench = import.meta.dirname;
+const root = path.resolve(bench, '../..');
+const measuredPackages = ['contract', 'executor', 'core', 'store-memory', 'store-sqlite'];
+
+/** @returns the Node binary that a contestant runs on, or why it cannot run here: `{ path } | { missing }` */
+export function setUp() {
+  run(process.execPath, ['tools/bootstrap.mjs'], root);
+  if (!contestantsAreInstalled()) run('npm', ['ci', '--no-audit', '--no-fund'], bench);
+  if (measuredPackages.some(needsBuild)) {
+    const projects = measuredPackages.map((name) => `@lousho/${name}`).join(',');
+    run(path.join(root, 'node_modules/.bin/nx'), ['run-many', '-t', 'build', '-p', projects], root);
+  }
+  const node22 = findNode22();
+  return (contestant) => (contestant === 'ai:7' ? node22 : { path: process.execPath });
+}
+
+/** npm writes `node_modules/.package-lock.json` at the end of an install. */
+function contestantsAreInstalled() {
+  const installed = packagesOf('node_modules/.package-lock.json');
+  return Object.entries(packagesOf('package-lock.json'))
+    .filter(([location, { optional }]) => location !== '' && !optional)
+    .every(([location, { version }]) => installed[location]?.version === version);
+}
+
+function packagesOf(lockFile) {
+  const file = path.join(bench, lockFile);
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).packages : {};
+}
+
+/** Never built, or older than its sources: what is measured must be what is written. */
+function needsBuild(name) {
+  const built = path.join(root, 'packages', name, 'dist/index.js');
+  if (!existsSync(built)) return true;
+  const sources = path.join(root, 'packages', name, 'src');
+  const builtAtMs = statSync(built).mtimeMs;
+  return readdirSync(sources, { recursive: true }).some(
+    (file) => statSync(path.join(sources, file)).mtimeMs > builtAtMs,
+  );
+}
+
+/** This process's own Node when it is new enough, else the one that npm installed for this platform. */
+function findNode22() {
+  if (Number(process.versions.node.split('.')[0]) >= 22) return { path: process.execPath };
+  const packageName = `node-${process.platform}-${process.arch}`;
+  const installed = path.join(bench, 'node_modules', packageName, 'bin/node');
+  if (existsSync(installed)) return { path: installed };
+  return { missing: `AI SDK 7 needs Node 22, and the npm package ${packageName} is not installed` };
+}
+
+function run(command, commandArguments, cwd) {
+  // An option given to the outer npm, as `-w` or `--omit`, is not meant for this install.
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(([key]) => !key.startsWith('npm_config_')),
+  );
+  const { status, error } = spawnSync(command, commandArguments, { cwd, env, stdio: 'inherit' });
+  if (status !== 0) throw new Error(`${command} ${commandArguments.join(' ')} failed.`, { cause: error });
+}
