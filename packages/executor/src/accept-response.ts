@@ -5,14 +5,12 @@ import {
   toJson,
   type AssistantMessage,
   type AssistantPart,
-  type JsonValue,
   type LLMRequest,
   type LLMResponse,
   type LLMUsage,
   type Message,
   type ModelFinishReason,
   type ModelUsage,
-  type ToolCallPart,
 } from '@lousho/contract';
 
 export interface AcceptedResponse {
@@ -49,7 +47,7 @@ export function droppedUsage(messages: readonly Message[], receivedText: string)
 
 function acceptPart(part: AssistantPart): AssistantPart {
   if (part.type !== 'tool-call') return part;
-  return part.args === undefined ? { ...(part as ToolCallPart), args: {} } : part;
+  return part.args === undefined ? { ...(part), args: {} } : part;
 }
 
 /** No provider takes an id longer than this back. */
@@ -110,7 +108,7 @@ const lengths = new WeakMap<object, number>();
 /** Messages are frozen: each is measured once. */
 function lengthOf(item: Message | AssistantPart): number {
   let length = lengths.get(item);
-  if (length === undefined) lengths.set(item, (length = JSON.stringify(item as unknown as JsonValue).length));
+  if (length === undefined) lengths.set(item, (length = JSON.stringify(item).length));
   return length;
 }
 

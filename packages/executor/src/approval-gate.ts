@@ -49,9 +49,7 @@ export async function pauseForApproval(run: Run, gated: readonly GatedCall[]): P
     const expiry = expiresAt === undefined ? undefined : { expiresAt };
     run.events.emit('approval.requested', { approvalId: id, kind, toolCallId, toolName, args, ...expiry });
   }
-  const { onApproval } = run.engine.telemetry;
-  if (onApproval !== undefined)
-    for (const approval of records) onApproval.call(run.engine.telemetry, { ...run.segmentInfo(), approval });
+  for (const approval of records) run.engine.telemetry.onApproval?.({ ...run.segmentInfo(), approval });
 }
 
 async function askFor(run: Run, { call, index, kind, args }: GatedCall): Promise<CheckpointApproval> {

@@ -5,7 +5,6 @@ import {
   type HookContext,
   type LLMRequest,
   type LLMResponse,
-  type LLMUsage,
 } from '@lousho/contract';
 import { acceptResponse, droppedUsage, type AcceptedResponse } from './accept-response.ts';
 import type { Run } from './run.ts';
@@ -78,10 +77,10 @@ async function ask(run: Run, request: LLMRequest, heard: HeardSoFar): Promise<LL
     run.isStreaming && run.agent.provider.stream
       ? listen(run, request, heard)
       : run.agent.provider.generate(request);
-  const { modelCall } = run.engine.telemetry;
-  return modelCall === undefined
+  const { telemetry } = run.engine;
+  return telemetry.modelCall === undefined
     ? work()
-    : modelCall.call(run.engine.telemetry, { ...run.segmentInfo(), request }, work);
+    : telemetry.modelCall({ ...run.segmentInfo(), request }, work);
 }
 
 /** What the model said so far: a steer may only drop a response of which nothing was heard. */

@@ -14,9 +14,9 @@ import { StepEvents } from './step-events.ts';
  * @throws what rejects the run; its last checkpoint stands, with the error noted when it was a failure
  */
 export async function executeRun(run: Run): Promise<ExecutionResult> {
-  const { segment } = run.engine.telemetry;
+  const { telemetry } = run.engine;
   const work = (): Promise<ExecutionResult> => driveOrFail(run);
-  return segment === undefined ? work() : segment.call(run.engine.telemetry, run.segmentInfo(), work);
+  return telemetry.segment === undefined ? work() : telemetry.segment(run.segmentInfo(), work);
 }
 
 async function driveOrFail(run: Run): Promise<ExecutionResult> {
@@ -24,20 +24,10 @@ async function driveOrFail(run: Run): Promise<ExecutionResult> {
   try {
     const result = await driveRun(run, steps);
     for (const hooks of run.engine.hooks) await hooks.onFinish?.(hookContext(run), result);
-    const { finishReason, text, usage, approvalIds } = result;
-    run.events.emit('run.done', {
-      finishReason,
-      text,
-      usage,
-      ...(approvalIds === undefined ? undefined : { approvalIds }),
-    });
     return result;
   } catch (error) {
     steps.end('error');
-    const reason = await noteFailure(run, error);
-    run.events.emit('error', { error: errorEvent(reason) });
-    run.events.emit('run.done', { finishReason: 'error', text: '' });
-    throw reason;
+    throw await noteFailure(run, error);
   } finally {
     run.input.close();
   }

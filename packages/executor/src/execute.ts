@@ -16,13 +16,14 @@ import {
   type Principal,
 } from '@lousho/contract';
 import { inputMessages } from './accept-input.ts';
+import { executeOrder } from './execute-order.ts';
 import { ephemeralCheckpoints } from './ephemeral-store.ts';
 import { agentOfDefinition, type AgentSource } from './resolved-agent.ts';
 import { RunEvents } from './run-events.ts';
 import { startRunHandle } from './run-handle.ts';
 import { RunInput } from './run-input.ts';
 import { resolveEngine, type Engine, type ExecuteOptions } from './run-options.ts';
-import { executeOrder, type RunOrder } from './run-order.ts';
+import type { RunOrder } from './run-order.ts';
 import { RunStop } from './run-stop.ts';
 
 /** Everything of an order but what one execution makes for itself. */

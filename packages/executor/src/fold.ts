@@ -1,7 +1,6 @@
 /** Pure: checkpoint + outcome → checkpoint. The only place that makes one from another; its status follows from its content. */
 import {
   CHECKPOINT_VERSION,
-  addDelegated,
   addModelCall,
   appendFrozen,
   assertNever,
@@ -19,7 +18,6 @@ import {
   type InProgressCheckpoint,
   type JsonObject,
   type JsonValue,
-  type LastStep,
   type Message,
   type ModelFinishReason,
   type ModelUsage,
@@ -27,11 +25,12 @@ import {
   type ReachedLimit,
   type RunConfig,
   type RunEnd,
-  type RunUsage,
   type StoredError,
   type ToolResultPart,
 } from '@lousho/contract';
-import { openCalls, undecidedApprovals } from './next-action.ts';
+import { content, failedAgain, failureOf, inProgress, keepFailure, withStatus } from './checkpoint-status.ts';
+import { openCalls } from './next-action.ts';
+import { placeResults, recordResults, withChild, type RecordedResults } from './record-results.ts';
 
 /** What performing an action gave. */
 export type Outcome =
@@ -61,14 +60,7 @@ export type Outcome =
     }
   /** These calls are about to begin and must not begin twice unseen. */
   | { readonly type: 'callsStarted'; readonly toolCallIds: readonly string[] }
-  | {
-      readonly type: 'results';
-      readonly results: readonly ToolResultPart[];
-      /** The caller's state as the tools left it; absent: they did not touch it. */
-      readonly businessState?: JsonValue;
-      /** Sub-agents that ended with these results: what they spent. */
-      readonly delegated?: readonly { readonly checkpointId: string; readonly usage: RunUsage }[];
-    }
+  | ({ readonly type: 'results' } & RecordedResults)
   | { readonly type: 'childSpent'; readonly child: DelegatedInFlight }
   | { readonly type: 'paused'; readonly approvals: readonly CheckpointApproval[] }
   | { readonly type: 'decided'; readonly approvalId: string; readonly decision: Decision }
@@ -207,91 +199,7 @@ function apply(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
   }
 }
 
-/* ── Status ── */
-
-type FailureFields = Pick<InProgressCheckpoint, 'lastError' | 'attempts' | 'startsWithoutProgress'>;
-
-/** Awaiting approval while a call waits for a person, else in progress. Without `failure` this outcome is progress. */
-function withStatus(checkpoint: Checkpoint, failure: FailureFields = {}): Checkpoint {
-  const waiting = checkpoint.approvals.length === 0 ? noApprovals : undecidedApprovals(checkpoint);
-  const [first] = waiting;
-  if (first === undefined) return inProgress(checkpoint, failure);
-  return {
-    ...content(checkpoint),
-    status: 'awaiting-approval',
-    approvalId: first.id,
-    approvalIds: waiting.map((approval) => approval.id),
-  };
-}
-
-function inProgress(checkpoint: Checkpoint, failure: FailureFields): InProgressCheckpoint {
-  return { ...content(checkpoint), status: 'in-progress', ...failure };
-}
-
-type Content = Omit<InProgressCheckpoint, StatusField>;
-
-type StatusField =
-  | 'status'
-  | 'finishReason'
-  | 'limit'
-  | 'lastError'
-  | 'attempts'
-  | 'startsWithoutProgress'
-  | 'parkedAt'
-  | 'approvalId'
-  | 'approvalIds';
-
-/** The checkpoint without the fields that belong to one status only. */
-function content(checkpoint: Checkpoint): Content {
-  if (isPlain(checkpoint)) return checkpoint;
-  const {
-    status: _status,
-    finishReason: _finishReason,
-    limit: _limit,
-    lastError: _lastError,
-    attempts: _attempts,
-    startsWithoutProgress: _starts,
-    parkedAt: _parkedAt,
-    approvalId: _approvalId,
-    approvalIds: _approvalIds,
-    ...rest
-  } = checkpoint as Content & { readonly [field in StatusField]?: unknown };
-  return rest;
-}
-
-/** The usual case while a run makes progress: nothing to take out, so nothing to copy twice. */
-function isPlain(checkpoint: Checkpoint): checkpoint is InProgressCheckpoint {
-  return (
-    checkpoint.status === 'in-progress' &&
-    checkpoint.finishReason === undefined &&
-    checkpoint.lastError === undefined &&
-    checkpoint.attempts === undefined &&
-    checkpoint.startsWithoutProgress === undefined &&
-    checkpoint.parkedAt === undefined
-  );
-}
-
-function failureOf(checkpoint: Checkpoint): FailureFields {
-  return checkpoint.status === 'in-progress' ? checkpoint : {};
-}
-
-function keepFailure(checkpoint: Checkpoint): FailureFields {
-  const { lastError, attempts, startsWithoutProgress } = failureOf(checkpoint);
-  return {
-    ...(lastError === undefined ? undefined : { lastError }),
-    ...(attempts === undefined ? undefined : { attempts }),
-    ...(startsWithoutProgress === undefined ? undefined : { startsWithoutProgress }),
-  };
-}
-
-function failedAgain(checkpoint: Checkpoint, lastError: StoredError): FailureFields {
-  const { attempts = 0, startsWithoutProgress } = failureOf(checkpoint);
-  return {
-    lastError,
-    attempts: Math.min(attempts + 1, Number.MAX_SAFE_INTEGER),
-    ...(startsWithoutProgress === undefined ? undefined : { startsWithoutProgress }),
-  };
-}
+/* ── The run's end and the next one's start ── */
 
 function finish(checkpoint: Checkpoint, outcome: Extract<Outcome, { type: 'finished' }>): FinishedCheckpoint {
   return {
@@ -355,86 +263,6 @@ function afterResponse(
     type: 'finished',
     finishReason: finishReason === 'tool-calls' ? 'stop' : finishReason,
   });
-}
-
-/* ── Results ── */
-
-function recordResults(checkpoint: Checkpoint, outcome: Extract<Outcome, { type: 'results' }>): Checkpoint {
-  let { usage, delegatedInFlight } = checkpoint;
-  for (const child of outcome.delegated ?? []) {
-    usage = addDelegated(usage, child.usage);
-    delegatedInFlight = delegatedInFlight.filter((known) => known.checkpointId !== child.checkpointId);
-  }
-  return placeResults({
-    ...checkpoint,
-    messages: showChangedArgs(checkpoint, outcome.results),
-    settledResults:
-      checkpoint.settledResults.length === 0
-        ? outcome.results
-        : [...checkpoint.settledResults, ...outcome.results],
-    usage,
-    delegatedInFlight,
-    ...('businessState' in outcome ? { businessState: outcome.businessState } : undefined),
-  } as Checkpoint);
-}
-
-/** Results that are next in call order go behind their response; those behind an open call wait. */
-function placeResults(checkpoint: Checkpoint): Checkpoint {
-  const step = lastStep(checkpoint.messages);
-  if (step === undefined || checkpoint.settledResults.length === 0) return checkpoint;
-  const placed: Message[] = [];
-  const waiting = [...checkpoint.settledResults];
-  for (let index = step.answered; index < step.calls.length; index += 1) {
-    const at = waiting.findIndex((result) => result.toolCallId === step.calls[index]?.toolCallId);
-    if (at < 0) break;
-    placed.push({ role: 'tool', content: [waiting[at] as ToolResultPart] });
-    waiting.splice(at, 1);
-  }
-  const isStepOver = step.answered + placed.length === step.calls.length;
-  return {
-    ...checkpoint,
-    messages: appendFrozen(checkpoint.messages, placed),
-    settledResults: waiting.length === 0 ? noResults : waiting,
-    ...(isStepOver ? { approvals: noApprovals, startedToolCallIds: noIds } : undefined),
-  };
-}
-
-/** Approved with changes: the transcript shows the call that ran. Only now, so that a crash before the result keeps what was proposed. */
-function showChangedArgs(checkpoint: Checkpoint, results: readonly ToolResultPart[]): readonly Message[] {
-  if (checkpoint.approvals.length === 0) return checkpoint.messages;
-  const step = lastStep(checkpoint.messages);
-  const changed = new Map<string, JsonValue>();
-  for (const { toolCallId, decision } of checkpoint.approvals) {
-    const hasResult = results.some((result) => result.toolCallId === toolCallId);
-    if (hasResult && decision?.approved === true && decision.args !== undefined)
-      changed.set(toolCallId, decision.args);
-  }
-  return step === undefined || changed.size === 0
-    ? checkpoint.messages
-    : rewriteCalls(checkpoint.messages, step, changed);
-}
-
-function rewriteCalls(
-  messages: readonly Message[],
-  step: LastStep,
-  args: ReadonlyMap<string, JsonValue>,
-): readonly Message[] {
-  const message: AssistantMessage = {
-    ...step.message,
-    content: step.message.content.map((part) =>
-      part.type === 'tool-call' && args.has(part.toolCallId)
-        ? { ...part, args: args.get(part.toolCallId) as JsonValue }
-        : part,
-    ),
-  };
-  return [...messages.slice(0, step.index), message, ...messages.slice(step.index + 1)];
-}
-
-function withChild(
-  children: readonly DelegatedInFlight[],
-  child: DelegatedInFlight,
-): readonly DelegatedInFlight[] {
-  return [...children.filter((known) => known.checkpointId !== child.checkpointId), child];
 }
 
 /* ── Approvals ── */

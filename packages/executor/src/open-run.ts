@@ -30,6 +30,9 @@ export type Opening =
   | { readonly type: 'nothing' }
   | { readonly type: 'refuse'; readonly error: SDKError };
 
+/** Openings that execute something. */
+export type ExecutableOpening = Exclude<Opening, { type: 'stored' | 'nothing' | 'refuse' }>;
+
 export function openRun(id: string, stored: Checkpoint | null, request: RunRequest): Opening {
   switch (request.type) {
     case 'send':

@@ -50,7 +50,7 @@ export function isInLine(store: CheckpointStore, id: string): boolean {
 
 function lineOf(store: CheckpointStore, id: string): Line {
   let lines = linesOfStore.get(store);
-  if (lines === undefined) linesOfStore.set(store, (lines = new Map()));
+  if (lines === undefined) linesOfStore.set(store, (lines = new Map<string, Line>()));
   let line = lines.get(id);
   if (line === undefined) lines.set(id, (line = { key: {}, last: Promise.resolve(), length: 0 }));
   return line;

@@ -1,0 +1,141 @@
+/** A run under its lease: queue, lease, load, open, check, then the loop. Refusals leave the store as it was. */
+import { SDKError, type Checkpoint, type ExecutionResult } from '@lousho/contract';
+import { CheckpointWriter } from './checkpoint-writer.ts';
+import { executeRun } from './execute-run.ts';
+import { acquireLease, isLeasingStore, type HeldLease } from './lease-keeper.ts';
+import { openCheckpoint } from './open-checkpoint.ts';
+import { openRun, type ExecutableOpening } from './open-run.ts';
+import { Run } from './run.ts';
+import { errorEvent, type RunEvents } from './run-events.ts';
+import type { RunOrder } from './run-order.ts';
+import { inLine } from './run-queue.ts';
+import { abortedResult, finishedResult } from './run-result.ts';
+import { storeOpening } from './store-opening.ts';
+
+/** `null` when there is nothing to resume. @throws what `Agent.send` documents */
+export async function executeOrder(order: RunOrder): Promise<ExecutionResult | null> {
+  const { events, store, checkpointId, whenBusy } = order;
+  try {
+    const result = await inLine(store, checkpointId, whenBusy, (key) => underLease(order, key));
+    // Only now, when the lease is given back: whoever hears it may go on with the run at once.
+    if (result !== null) reportDone(events, result);
+    return result;
+  } catch (error) {
+    events.emit('error', { error: errorEvent(error) });
+    events.emit('run.done', { finishReason: 'error', text: '' });
+    throw error;
+  } finally {
+    order.input.close();
+    order.stop.dispose();
+  }
+}
+
+function reportDone(events: RunEvents, { finishReason, text, usage, approvalIds }: ExecutionResult): void {
+  events.emit('run.done', {
+    finishReason,
+    text,
+    usage,
+    ...(approvalIds === undefined ? undefined : { approvalIds }),
+  });
+}
+
+async function underLease(order: RunOrder, key: object): Promise<ExecutionResult | null> {
+  const lease = await takeLease(order);
+  try {
+    lease?.lost.addEventListener('abort', () => order.stop.loseLease(lease.lost.reason), { once: true });
+    return await openAndExecute(order, key, lease);
+  } finally {
+    await lease?.release();
+  }
+}
+
+async function takeLease(order: RunOrder): Promise<HeldLease | undefined> {
+  const { store, engine, checkpointId } = order;
+  const { clock, ids } = engine.ports;
+  if (engine.lease === undefined || !isLeasingStore(store)) return undefined;
+  const deps = { store, clock, ...engine.lease };
+  const giveUpAtMs = clock.monotonicMs() + order.leaseWaitMs;
+  for (;;) {
+    const lease = await acquireLease(checkpointId, ids.random(), deps);
+    if (lease !== undefined) return lease;
+    if (clock.monotonicMs() >= giveUpAtMs)
+      throw new SDKError('LOUSHO_SESSION_BUSY', { sessionId: order.sessionId ?? checkpointId });
+    await new Promise<void>((resolve) => clock.setTimer(resolve, LEASE_POLL_MS));
+  }
+}
+
+/** Two people decide sibling calls at one moment: the first decision is one save, so the second waits for milliseconds. */
+const LEASE_POLL_MS = 25;
+
+async function openAndExecute(
+  order: RunOrder,
+  key: object,
+  lease: HeldLease | undefined,
+): Promise<ExecutionResult | null> {
+  const { checkpointId, sessionId } = order;
+  const stored = (await order.store.load(checkpointId)) ?? null;
+  const opening = openRun(sessionId ?? checkpointId, stored, order.request);
+  switch (opening.type) {
+    case 'refuse':
+      throw opening.error;
+    case 'nothing':
+      return null;
+    case 'stored':
+      announce(order, opening.stored, true);
+      return finishedResult(opening.stored, sessionId);
+    default:
+      return execute(order, key, lease, opening);
+  }
+}
+
+async function execute(
+  order: RunOrder,
+  key: object,
+  lease: HeldLease | undefined,
+  opening: ExecutableOpening,
+): Promise<ExecutionResult> {
+  const opened = await openCheckpoint(order, opening);
+  const { events, engine, stop } = order;
+  const isResumed = opening.type === 'resume' || opening.type === 'decide';
+  const writer = new CheckpointWriter(opened.checkpoint, isResumed ? opening.stored : undefined, {
+    id: order.checkpointId,
+    store: order.store,
+    lease,
+    clock: engine.ports.clock,
+    traceparent: () => engine.telemetry.traceparent?.(),
+    onSaved: (saved, durationMs) => reportSave(run, saved, durationMs, lease !== undefined),
+  });
+  const run: Run = new Run({ ...order, agent: opened.agent, writer, lease, isResumed, key });
+  announce(order, run.checkpoint, isResumed);
+  if (opened.drift !== undefined) events.emit('agent.drift', opened.drift);
+  // Aborted before anything happened: the store stays as it was.
+  if (stop.current?.type === 'abort')
+    return abortedResult(run.checkpoint, run.sessionId, stop.current.reason);
+  if (isResumed) await storeOpening(order, run);
+  takeInput(run);
+  return executeRun(run);
+}
+
+function announce({ events, sessionId }: RunOrder, { runId, agentName }: Checkpoint, resumed: boolean): void {
+  events.belongTo(runId, sessionId);
+  events.emit('run.start', { agentName, resumed });
+}
+
+function takeInput(run: Run): void {
+  run.input.open({
+    hold: (messages) => run.commit({ type: 'input', messages, hold: true }),
+    onQueued: (id, text) => run.events.emit('input.queued', { id, text }),
+    onSteered: (id, text, applied) => run.events.emit('input.steered', { id, text, applied }),
+  });
+}
+
+function reportSave(run: Run, { status, stepIndex }: Checkpoint, durationMs: number, fenced: boolean): void {
+  run.events.emit('checkpoint.saved', { checkpointId: run.checkpointId, status, step: stepIndex });
+  run.engine.telemetry.onCheckpoint?.({
+    ...run.segmentInfo(),
+    checkpointId: run.checkpointId,
+    status,
+    durationMs,
+    fenced,
+  });
+}
