@@ -339,5 +339,6 @@ function show(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(shorten(value));
   if (typeof value === 'number' || typeof value === 'boolean' || value === null || value === undefined)
     return String(value);
-  return Array.isArray(value) ? 'a list' : `a ${typeof value}`;
+  if (typeof value === 'object') return Array.isArray(value) ? 'a list' : 'an object';
+  return `a ${typeof value}`;
 }

@@ -155,21 +155,28 @@ export function cutText(text: string, length: number): string {
   return last >= 0xd800 && last <= 0xdbff ? cut.slice(0, -1) : cut;
 }
 
-function readError(error: unknown): { name: string; message: string; code?: string; retryable: boolean } {
+interface ReadError {
+  readonly name: string;
+  readonly message: string;
+  readonly code?: string;
+  readonly retryable: boolean;
+}
+
+/** Whatever was thrown, also what breaks when it is looked at: recording a failure must not fail. */
+function readError(error: unknown): ReadError {
   if (typeof error !== 'object' || error === null)
     return { name: 'Error', message: String(error), retryable: true };
-  const { name, message, code, retryable } = error as {
-    name?: unknown;
-    message?: unknown;
-    code?: unknown;
-    retryable?: unknown;
-  };
-  return {
-    name: typeof name === 'string' ? cutText(name, 200) : 'Error',
-    message: typeof message === 'string' ? message : 'An object without a message was thrown.',
-    ...(typeof code === 'string' ? { code: cutText(code, 200) } : {}),
-    retryable: retryable !== false,
-  };
+  try {
+    const { name, message, code, retryable } = error as { readonly [field in keyof ReadError]?: unknown };
+    return {
+      name: typeof name === 'string' ? cutText(name, 200) : 'Error',
+      message: typeof message === 'string' ? message : 'An object without a message was thrown.',
+      ...(typeof code === 'string' ? { code: cutText(code, 200) } : {}),
+      retryable: retryable !== false,
+    };
+  } catch {
+    return { name: 'Error', message: 'An error that cannot be read was thrown.', retryable: true };
+  }
 }
 
 function addBrand(error: Error, className: string): void {
