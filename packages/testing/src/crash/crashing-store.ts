@@ -1,0 +1,110 @@
+/** A store as one process sees it that dies at a planned call. The data behind it lives on. */
+import type { AgentStore } from '@lousho/contract';
+import type { CrashPoint } from './crash-scenario.ts';
+
+/** A call that the store has carried out, whether the process lived to see it or not. */
+export interface StoreCall {
+  /** For example `saveIfLeased` or `approvals.save`. */
+  readonly method: string;
+  readonly args: readonly unknown[];
+  readonly result: unknown;
+}
+export interface CrashPlan {
+  /** Absent: dies only when it is killed. */
+  readonly point?: CrashPoint | undefined;
+  readonly onPerformed?: ((call: StoreCall) => void) | undefined;
+}
+export interface CrashingStore {
+  /** Has the methods of the real one. Closing it closes this process's view, not the data. */
+  readonly store: AgentStore;
+  /** Names of the calls so far, each with its number, for example `saveIfLeased#3`. */
+  readonly calls: readonly string[];
+  readonly isDead: boolean;
+  kill(): void;
+}
+
+/** Dies before or after the planned call of any method, reads too: that call and all later ones never settle. */
+export function crashingStore(store: AgentStore, plan: CrashPlan = {}): CrashingStore {
+  const calls: string[] = [];
+  const countOf = new Map<string, number>();
+  let isDead = false;
+
+  function numbered(method: string): string {
+    const count = (countOf.get(method) ?? 0) + 1;
+    countOf.set(method, count);
+    const call = `${method}#${count}`;
+    calls.push(call);
+    return call;
+  }
+  function diesAt(call: string, when: CrashPoint['when']): boolean {
+    if (plan.point?.call === call && plan.point.when === when) isDead = true;
+    return isDead;
+  }
+  async function intercept(
+    method: string,
+    args: readonly unknown[],
+    perform: () => unknown,
+  ): Promise<unknown> {
+    if (isDead) return never();
+    const call = numbered(method);
+    if (diesAt(call, 'before')) return never();
+    const outcome = await settled(perform);
+    if (outcome.ok) plan.onPerformed?.({ method, args, result: outcome.result });
+    if (diesAt(call, 'after')) return never();
+    if (!outcome.ok) throw outcome.error;
+    return outcome.result;
+  }
+
+  /** An empty object in front of the part: a frozen part would not let its own methods be replaced. */
+  function wrap<Part extends object>(part: Part, prefix: string): Part {
+    return new Proxy({} as Part, {
+      has: (_, key) => key in part,
+      get(_, key) {
+        const member: unknown = Reflect.get(part, key, part);
+        if (typeof member !== 'function') return member;
+        const method = `${prefix}${key === Symbol.asyncDispose ? 'close' : String(key)}`;
+        return (...args: unknown[]) =>
+          intercept(method, args, () =>
+            method.endsWith('close') ? undefined : Reflect.apply(member, part, args),
+          );
+      },
+    });
+  }
+
+  const { checkpoints, approvals, sessions } = store;
+  const parts = {
+    ...(checkpoints && { checkpoints: wrap(checkpoints, '') }),
+    ...(approvals && { approvals: wrap(approvals, 'approvals.') }),
+    ...(sessions && { sessions: wrap(sessions, 'sessions.') }),
+  };
+  const whole = wrap(store, 'store.');
+  return {
+    store: new Proxy(whole, {
+      has: (_, key) => key in store,
+      get: (_, key): unknown => (key in parts ? Reflect.get(parts, key) : Reflect.get(whole, key)),
+    }),
+    calls,
+    get isDead() {
+      return isDead;
+    },
+    kill() {
+      isDead = true;
+    },
+  };
+}
+
+type Settled =
+  { readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly error: unknown };
+
+/** Begins at once, as the real call would. */
+async function settled(perform: () => unknown): Promise<Settled> {
+  try {
+    return { ok: true, result: await perform() };
+  } catch (error) {
+    return { ok: false, error };
+  }
+}
+
+function never(): Promise<never> {
+  return new Promise(() => undefined);
+}

@@ -1,0 +1,317 @@
+import type {
+  AgentStore,
+  AssistantPart,
+  Checkpoint,
+  CheckpointStore,
+  JsonValue,
+  Message,
+} from '@lousho/contract';
+import { expect, it } from 'vitest';
+import {
+  crashSweep,
+  referenceStore,
+  type CrashOutcome,
+  type CrashScenario,
+  type CrashWorld,
+} from '../src/crash.ts';
+import { checkpointOf, Worker, type Bug, type WorkerOptions } from './fixtures.ts';
+
+const approvalId = 'order-7.apr-run00001-1-1';
+
+async function runOrder(world: CrashWorld, options: WorkerOptions = {}): Promise<void> {
+  let state = await new Worker(world, options).run();
+  while (state.status === 'awaiting-approval')
+    state = await new Worker(world, options).decide(approvalId, true);
+}
+function orderScenario(options: WorkerOptions = {}): CrashScenario {
+  return { run: (world) => runOrder(world, options) };
+}
+/** The messages of all failures, for a look at what the sweep says. */
+async function failuresOf(scenario: CrashScenario): Promise<string> {
+  return (await crashSweep(scenario)).failures.map(({ message }) => message).join('\n');
+}
+
+it('dies before and after every store call of the control run, reads too', async () => {
+  const points: string[] = [];
+  const outcomes: CrashOutcome[] = [];
+  const report = await crashSweep({
+    ...orderScenario(),
+    check(outcome) {
+      outcomes.push(outcome);
+      points.push(outcome.crashPoint ? `${outcome.crashPoint.when} ${outcome.crashPoint.call}` : 'control');
+    },
+  });
+  expect(report).toEqual({ points: 16, failures: [] });
+  const calls = ['acquireLease#1', 'load#1', 'saveIfLeased#1', 'saveIfLeased#2', 'saveIfLeased#3'];
+  expect(points.slice(0, 11)).toEqual([
+    'control',
+    ...calls.flatMap((call) => [`before ${call}`, `after ${call}`]),
+  ]);
+  expect(points.at(-1)).toBe('after releaseLease#1');
+  expect(Object.fromEntries(outcomes[0]?.effects ?? [])).toEqual({ reserve: 1, charge: 1, ship: 1 });
+  expect(outcomes[0]?.checkpoints).toMatchObject([{ sessionId: 'order-7', status: 'finished' }]);
+  expect(outcomes[0]?.history).toHaveLength(5);
+});
+
+it('really loses the process: what was not recorded happens again, once', async () => {
+  const repeated: string[] = [];
+  await crashSweep({
+    ...orderScenario(),
+    check({ crashPoint, effects }) {
+      for (const [name, count] of effects)
+        if (count > 1) repeated.push(`${crashPoint?.when} ${crashPoint?.call} ${name}`);
+    },
+  });
+  expect(repeated).toEqual([
+    'before saveIfLeased#2 reserve',
+    'before saveIfLeased#3 charge',
+    'before saveIfLeased#4 ship',
+  ]);
+});
+
+it('takes a run that pauses for a person, and one whose results settle early', async () => {
+  expect(await failuresOf(orderScenario({ gated: true }))).toBe('');
+  expect(await failuresOf(orderScenario({ parallel: true }))).toBe('');
+});
+
+it('begins each new process 10 minutes later, with the timers of the dead one gone', async () => {
+  const log: string[] = [];
+  const { failures } = await crashSweep({
+    ends: 'any',
+    async run({ store, ports, restart }) {
+      const startMs = ports.clock.wallMs();
+      log.push(`${restart}: start ${(startMs - Date.UTC(2026, 0, 1)) / 60_000} min`);
+      ports.clock.setTimer(() => log.push(`${restart}: timer`), 5 * 60_000);
+      await store.checkpoints?.load('order-7');
+      await new Promise<void>((resolve) => ports.clock.setTimer(resolve, 6 * 60_000));
+      log.push(`${restart}: end`);
+    },
+  });
+  expect(failures).toEqual([]);
+  const control = ['0: start 0 min', '0: timer', '0: end'];
+  const crashed = ['0: start 0 min', '1: start 10 min', '1: timer', '1: end'];
+  expect(log).toEqual([...control, ...crashed, ...crashed]);
+});
+
+it('restarts again when the process after the crash fails too', async () => {
+  const starts: number[] = [];
+  const report = await crashSweep({
+    async run(world) {
+      starts.push(world.restart);
+      await runOrder(world);
+      if (world.restart === 1) throw new Error('second crash');
+    },
+  });
+  expect(report.failures).toEqual([]);
+  expect(starts.filter((restart) => restart === 2)).toHaveLength(16);
+});
+
+it('reports a run that fails in every process, with its error', async () => {
+  const { failures } = await crashSweep({
+    async run(world) {
+      if (world.restart > 0) throw new TypeError('no way back');
+      await runOrder(world);
+    },
+  });
+  expect(failures).toHaveLength(16);
+  expect(failures[0]).toEqual({
+    point: { call: 'acquireLease#1', when: 'before' },
+    message: 'Process 5 failed: TypeError: no way back.',
+  });
+});
+
+it('rejects when the scenario is wrong without any crash', async () => {
+  const broken = { run: () => Promise.reject(new Error('no such tool')) };
+  await expect(crashSweep(broken)).rejects.toThrow(
+    'Without any crash: Process 0 failed: Error: no such tool.',
+  );
+  const wrong = { ...orderScenario(), check: () => Promise.reject(new Error('expected 8')) };
+  await expect(crashSweep(wrong)).rejects.toThrow('Without any crash: The check failed: Error: expected 8.');
+});
+
+it.each<[Bug, WorkerOptions, RegExp]>([
+  [
+    'calls again what is recorded',
+    {},
+    /"reserve" happened once in process 1, with 1 of its 1 results recorded before/,
+  ],
+  [
+    'changes a recorded result',
+    {},
+    /"order-7": save 2 had tool message 2 .*reserve ok.*, and what came after has not/,
+  ],
+  [
+    'forgets a result',
+    {},
+    /messages\[3\] is a result of "call_ship" where the result of "call_charge" belongs/,
+  ],
+  [
+    'leaves the approval in the inbox',
+    { gated: true },
+    /approval "order-7\.apr-run00001-1-1" is still in the inbox/,
+  ],
+  ['runs an approved call twice', { gated: true }, /"charge" was approved for once and happened 2 times/],
+  ['drops the transcript when it resumes', {}, /save 2 had tool message 2 .*, and what came after has not/],
+])('finds a worker that %s', async (bug, options, message) => {
+  const gated = 'gated' in options;
+  const scenario = orderScenario({ ...options, bug });
+  if (gated && bug === 'leaves the approval in the inbox')
+    await expect(crashSweep(scenario)).rejects.toThrow(message);
+  else expect(await failuresOf(scenario)).toMatch(message);
+});
+
+it('finds a worker that changes a result which had settled early', async () => {
+  const changing: CrashScenario = {
+    run: (world) =>
+      runOrder(world, { parallel: true, bug: world.restart > 0 ? 'changes a recorded result' : undefined }),
+  };
+  expect(await failuresOf(changing)).toMatch(/result of "call_ship" was recorded and is lost or changed/);
+});
+
+it('finds a run that does not finish, unless the scenario says that it may', async () => {
+  const scenario = orderScenario({ bug: 'never finishes' });
+  await expect(crashSweep(scenario)).rejects.toThrow('"order-7" is in-progress instead of finished.');
+  expect(await failuresOf({ ...scenario, ends: 'any' })).toBe('');
+});
+
+it('finds the store that loses a save', async () => {
+  const losing = (call: number): CrashScenario => ({
+    ...orderScenario(),
+    createStore: ({ clock }) => withLostSave(referenceStore({ clock }), call),
+  });
+  for (const call of [2, 3, 4])
+    expect(await failuresOf(losing(call))).toMatch(/what came after has not|happened once in/);
+  await expect(crashSweep(losing(5))).rejects.toThrow('"order-7" is in-progress instead of finished.');
+  expect(await failuresOf(losing(99))).toBe('');
+});
+
+it('finds a checkpoint that vanished', async () => {
+  const scenario: CrashScenario = {
+    ...orderScenario(),
+    createStore: ({ clock }) => {
+      const store = referenceStore({ clock });
+      return { ...store, checkpoints: { ...store.checkpoints, list: async () => [] } };
+    },
+  };
+  await expect(crashSweep(scenario)).rejects.toThrow('"order-7" is gone, and nobody deleted it.');
+});
+
+it('says that a run got stuck instead of waiting for ever, and stops after three of them', async () => {
+  const { points, failures } = await crashSweep({
+    run: (world) => runOrder(world, { bug: world.restart > 0 ? 'never ends' : undefined }),
+  });
+  expect(points).toBe(16);
+  expect(failures.map(({ message }) => message)).toEqual([
+    'Process 1 got stuck.',
+    'Process 1 got stuck.',
+    'Process 1 got stuck. The points behind this one were not tried.',
+  ]);
+}, 30_000);
+
+it('allows the call that a person approved with other arguments to be rewritten, and nothing else', async () => {
+  const call = (args: JsonValue): AssistantPart => {
+    return { type: 'tool-call', toolCallId: 'c', toolName: 'pay', args };
+  };
+  const user: Message = { role: 'user', content: 'Pay.' };
+  const before: Message[] = [user, { role: 'assistant', content: [call({ sum: 1 })] }];
+  const after = (proposedArgs: JsonValue): Message[] => [
+    user,
+    { role: 'assistant', content: [call({ sum: 2 })] },
+    {
+      role: 'tool',
+      content: [
+        {
+          ...{ type: 'tool-result', toolCallId: 'c', toolName: 'pay', result: 'ok' },
+          approval: { id: 'a', approved: true, decidedAt: '', proposedArgs },
+        },
+      ],
+    },
+  ];
+  const saving = (proposedArgs: JsonValue): CrashScenario => ({
+    async run({ store }) {
+      if ((await store.checkpoints?.load('pay-1'))?.status === 'finished') return;
+      for (const [status, messages] of [
+        ['in-progress', before],
+        ['finished', after(proposedArgs)],
+      ] as const)
+        await store.checkpoints?.save('pay-1', checkpointOf({ status, messages }));
+    },
+  });
+  expect(await failuresOf(saving({ sum: 1 }))).toBe('');
+  await expect(crashSweep(saving({ sum: 3 }))).rejects.toThrow('"pay-1": save 1 had assistant message 1');
+});
+
+it('takes what a finished session turn leaves behind: its messages are in the session', async () => {
+  const turn = checkpointOf({
+    status: 'finished',
+    messages: [{ role: 'user', content: 'Hi' }, ...calledOnce],
+  });
+  const chat = (messages: Checkpoint['messages']): CrashScenario => ({
+    async run({ store }) {
+      const { usage, savedAt } = turn;
+      const record = { id: 'chat', revision: 0, turn: 1, messages, inputIds: [], usage, savedAt };
+      await store.checkpoints?.save('chat.turn-0', turn);
+      await store.sessions?.saveIfRevision(record, 0);
+      await store.checkpoints?.delete('chat.turn-0');
+    },
+  });
+  expect(await failuresOf(chat(turn.messages))).toBe('');
+  await expect(crashSweep(chat([]))).rejects.toThrow(
+    'The session "chat" has no result of "c" of "chat.turn-0".',
+  );
+});
+
+it('finds the checkpoint of a sub-agent that was left behind', async () => {
+  const scenario: CrashScenario = {
+    run: async ({ store }) =>
+      store.checkpoints?.save(
+        'lead.sub-abcd1234-1-0',
+        checkpointOf({
+          status: 'finished',
+          messages: [{ role: 'user', content: 'Hi' }],
+        }),
+      ),
+  };
+  await expect(crashSweep(scenario)).rejects.toThrow('sub-agent "lead.sub-abcd1234-1-0" was left behind');
+});
+
+it('works on a store with nothing but save, load and delete', async () => {
+  const minimal: CrashScenario = {
+    createStore: ({ clock }) => {
+      const { save, load, delete: remove } = referenceStore({ clock }).checkpoints;
+      return { checkpoints: { save, load, delete: remove } };
+    },
+    async run({ store }) {
+      expect('history' in (store.checkpoints ?? {})).toBe(false);
+      const messages = [{ role: 'user', content: 'Hi' }] as const;
+      await store.checkpoints?.save('a', checkpointOf({ status: 'finished', messages }));
+    },
+  };
+  expect(await crashSweep(minimal)).toEqual({ points: 2, failures: [] });
+});
+
+const calledOnce = [
+  { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'c', toolName: 't', args: {} }] },
+  { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c', toolName: 't', result: 'ok' }] },
+] as const;
+
+/** Acknowledges the save with this number and does not make it. */
+function withLostSave(
+  store: AgentStore & { readonly checkpoints: CheckpointStore },
+  lost: number,
+): AgentStore {
+  const { checkpoints } = store;
+  let count = 0;
+  return {
+    ...store,
+    checkpoints: {
+      ...checkpoints,
+      async saveIfLeased(id, checkpoint, owner, fence) {
+        count += 1;
+        return count === lost
+          ? true
+          : ((await checkpoints.saveIfLeased?.(id, checkpoint, owner, fence)) ?? false);
+      },
+    },
+  };
+}
