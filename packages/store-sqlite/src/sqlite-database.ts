@@ -1,0 +1,237 @@
+/** One open connection: its settings are read back, its waits are short, and it notices when the file under it is exchanged. */
+import path from 'node:path';
+import Sqlite, { type Database, type Statement } from 'better-sqlite3';
+import { SDKError, type Clock } from '@lousho/contract';
+import { MEMORY_PATH, assertOurs, fileIdentity, prepareFile, readOwner } from './database-file.ts';
+import { migrate, ownerOf, MIGRATIONS } from './migrations.ts';
+import { fileSystemType, networkKind } from './network-folder.ts';
+import { closedError, isBusy, openError, writeError } from './sqlite-errors.ts';
+import { holdThread } from './turn-clock.ts';
+
+export interface DatabaseOptions {
+  readonly path: string;
+  readonly durability: 'power' | 'process';
+  readonly journalMode: 'wal' | 'delete' | undefined;
+  readonly clock: Clock;
+}
+
+/** What opening asks of the platform; tests give their own. */
+export interface Platform {
+  fileSystemType(folder: string): number | undefined;
+  warn(message: string): void;
+  connect(path: string, options: Sqlite.Options): Database;
+}
+
+export const nodePlatform: Platform = {
+  fileSystemType,
+  warn: (message) => process.emitWarning(message),
+  connect: (file, options) => new Sqlite(file, options),
+};
+
+/** `synced`: survives a power cut. `visible`: other connections see it, and the next synced commit makes it durable. */
+export type CommitLevel = 'synced' | 'visible';
+
+/**
+ * How long SQLite itself waits for another connection. It holds the thread meanwhile, so every heartbeat of the process stands still:
+ * long enough for a short commit of another process, and no longer. Behind it callers wait without holding anything.
+ */
+const DRIVER_WAIT_MS = 4;
+/** While the constructor runs there is nothing to hold up yet. */
+const DRIVER_WAIT_AT_OPEN_MS = 250;
+const OPEN_ATTEMPTS = 40;
+/** Room for the log between two checkpoints of 1,000 pages, so that it is cut after a burst and not after each one. */
+const JOURNAL_SIZE_LIMIT = 8 * 1024 * 1024;
+
+export class SqliteDatabase {
+  readonly connection: Database;
+  readonly path: string;
+  /** The same for every handle of this process on the same file. */
+  readonly fileKey: string;
+  readonly #identity: string | undefined;
+  readonly #levels: { readonly [Level in CommitLevel]: SynchronousLevel };
+  #level: SynchronousLevel;
+  #refusesReads = false;
+  readonly #beginWrite: Statement;
+  readonly #beginRead: Statement;
+  readonly #commit: Statement;
+  readonly #rollback: Statement;
+
+  constructor(connection: Database, opened: OpenedFile) {
+    this.connection = connection;
+    this.path = opened.path;
+    this.#identity = opened.identity;
+    this.fileKey = opened.identity ?? `memory ${(memoryCount += 1)}`;
+    this.#levels = opened.levels;
+    this.#level = opened.levels.synced;
+    this.#beginWrite = connection.prepare('BEGIN IMMEDIATE');
+    this.#beginRead = connection.prepare('BEGIN');
+    this.#commit = connection.prepare('COMMIT');
+    this.#rollback = connection.prepare('ROLLBACK');
+  }
+
+  /** Takes the write lock of the file. @throws LOUSHO_STORE_REPLACED, and what SQLite says when another connection has it */
+  beginWrite(level: CommitLevel): void {
+    this.#assertSameFile();
+    this.#setLevel(this.#levels[level]);
+    this.#beginWrite.run();
+  }
+
+  commit(): void {
+    this.#commit.run();
+  }
+
+  rollback(): void {
+    // SQLite has rolled back by itself after some errors.
+    if (this.connection.inTransaction) this.#rollback.run();
+  }
+
+  /** Everything that `read` sees is of one moment. */
+  inReadTransaction<Result>(read: () => Result): Result {
+    this.#beginRead.run();
+    try {
+      return read();
+    } finally {
+      if (this.connection.inTransaction) this.#commit.run();
+    }
+  }
+
+  /** From now on `assertOpen` throws; writes that were accepted before may still be made. */
+  refuseReads(): void {
+    this.#refusesReads = true;
+  }
+
+  /** @throws LOUSHO_STORE_CLOSED */
+  assertOpen(operation: string): void {
+    if (this.#refusesReads) throw closedError(operation);
+  }
+
+  /** Moves what is in the write-ahead log into the file and empties the log. With others in the way it is left for later. */
+  truncateLog(): void {
+    // Beside a file that took the place of ours there may be a log that is not ours either.
+    if (!this.#isSameFile()) return;
+    try {
+      this.connection.pragma('wal_checkpoint(TRUNCATE)');
+    } catch (error) {
+      if (!isBusy(error)) throw writeError(error, 'checkpoint');
+    }
+  }
+
+  close(): void {
+    if (!this.connection.open) return;
+    try {
+      this.truncateLog();
+    } finally {
+      this.connection.close();
+    }
+  }
+
+  /**
+   * In WAL mode SQLite goes on writing into a file that was deleted, with success, and nobody ever reads it. One look at the path before
+   * each transaction, so that a run stops instead.
+   */
+  #assertSameFile(): void {
+    if (!this.#isSameFile()) throw new SDKError('LOUSHO_STORE_REPLACED', { path: this.path });
+  }
+
+  #isSameFile(): boolean {
+    return this.#identity === undefined || fileIdentity(this.path) === this.#identity;
+  }
+
+  #setLevel(level: SynchronousLevel): void {
+    if (level === this.#level) return;
+    this.connection.exec(`PRAGMA synchronous = ${level}`);
+    this.#level = level;
+  }
+}
+
+type SynchronousLevel = 'FULL' | 'NORMAL';
+
+interface OpenedFile {
+  readonly path: string;
+  readonly identity: string | undefined;
+  readonly levels: { readonly [Level in CommitLevel]: SynchronousLevel };
+}
+
+let memoryCount = 0;
+
+/** Opens, configures and migrates. @throws LOUSHO_CONFIG_INVALID, LOUSHO_STORE_* */
+export function openDatabase(options: DatabaseOptions, platform: Platform = nodePlatform): SqliteDatabase {
+  let connection: Database | undefined;
+  try {
+    const file = prepareFile(options.path);
+    const journalMode = options.journalMode ?? defaultJournalMode(file, platform);
+    if (file !== MEMORY_PATH) refuseForeignFile(file, platform);
+    const before = file === MEMORY_PATH ? undefined : fileIdentity(file);
+    connection = platform.connect(file, { timeout: DRIVER_WAIT_AT_OPEN_MS });
+    const identity = file === MEMORY_PATH ? undefined : fileIdentity(file);
+    if (before !== undefined && identity !== before)
+      throw new SDKError('LOUSHO_STORE_REPLACED', { path: file });
+    const synced = options.durability === 'power' ? 'FULL' : 'NORMAL';
+    // A rollback journal that is not synced can damage the file, not only lose the last commits: there every commit is a synced one.
+    const visible = journalMode === 'wal' ? 'NORMAL' : synced;
+    configure(connection, file, journalMode, synced);
+    return new SqliteDatabase(connection, { path: file, identity, levels: { synced, visible } });
+  } catch (error) {
+    connection?.close();
+    throw openError(error, options.path);
+  }
+}
+
+function defaultJournalMode(file: string, platform: Platform): 'wal' | 'delete' {
+  if (file === MEMORY_PATH) return 'wal';
+  const kind = networkKind(platform.fileSystemType(path.dirname(file)));
+  if (kind === undefined) return 'wal';
+  platform.warn(
+    `The Lousho store "${file}" lies on ${kind}. Write-ahead logging does not work there, so it uses a rollback journal, ` +
+      'which is slower. Use a local disk, or give journalMode to choose yourself.',
+  );
+  return 'delete';
+}
+
+/** Foreign files are refused before SQLite opens them to write, so that they stay as they are to the byte. */
+function refuseForeignFile(file: string, platform: Platform): void {
+  let owner = readOwner(file);
+  if (owner === undefined && fileIdentity(`${file}-wal`) !== undefined && fileIdentity(file) !== undefined) {
+    const reader = platform.connect(file, { readonly: true, timeout: DRIVER_WAIT_AT_OPEN_MS });
+    try {
+      owner = retryWhileBusy(() => ownerOf(reader));
+    } finally {
+      reader.close();
+    }
+  }
+  if (owner !== undefined) assertOurs(owner, file, MIGRATIONS.length);
+}
+
+function configure(
+  connection: Database,
+  file: string,
+  journalMode: 'wal' | 'delete',
+  synced: SynchronousLevel,
+): void {
+  // Changing to WAL is refused at once while another process does the same, whatever the time-out says.
+  retryWhileBusy(() => connection.pragma(`journal_mode = ${journalMode}`));
+  connection.pragma(`synchronous = ${synced}`);
+  connection.pragma(`journal_size_limit = ${JOURNAL_SIZE_LIMIT}`);
+  retryWhileBusy(() => migrate(connection, file));
+  // better-sqlite3 is compiled with a lower level for WAL databases, which takes effect at the first write: set it again and read it back.
+  connection.pragma(`synchronous = ${synced}`);
+  assertSetting(connection, 'synchronous', synced === 'FULL' ? 2 : 1);
+  assertSetting(connection, 'journal_mode', file === MEMORY_PATH ? 'memory' : journalMode);
+  connection.pragma(`busy_timeout = ${DRIVER_WAIT_MS}`);
+}
+
+function assertSetting(connection: Database, setting: string, want: number | string): void {
+  const got = connection.pragma(setting, { simple: true });
+  if (got !== want) throw new Error(`SQLite keeps ${setting} at ${String(got)} where ${want} was set`);
+}
+
+function retryWhileBusy<Result>(attempt: () => Result): Result {
+  for (let left = OPEN_ATTEMPTS; ; left -= 1) {
+    try {
+      return attempt();
+    } catch (error) {
+      if (!isBusy(error) || left === 0) throw error;
+      holdThread(25);
+    }
+  }
+}

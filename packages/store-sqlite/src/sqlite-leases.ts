@@ -1,0 +1,249 @@
+/** Leases: who may execute a run now. Each step is one transaction, and every save reads the lease inside its own. */
+import type { Database, Statement } from 'better-sqlite3';
+import {
+  endLease,
+  extendLease,
+  holdsLease,
+  takeLease,
+  type Lease,
+  type LeaseRecord,
+  type Ports,
+  type ProcessFacts,
+} from '@lousho/contract';
+import type { CommitQueue } from './commit-queue.ts';
+import type { DatabaseReader } from './database-reader.ts';
+import { LiveOwners } from './live-owners.ts';
+import { TimerDelay } from './timer-delay.ts';
+
+type LeaseRow = [string, number, number, number, number, number, string | null];
+
+/** How long a lease of somebody else has looked the same to this process. */
+interface Sighting {
+  readonly fence: number;
+  readonly renewCount: number;
+  readonly sinceMs: number;
+}
+
+/** More contended leases than this are not watched at one time. */
+const MAX_SIGHTINGS = 1_000;
+/** Its fence is the highest of all leases whose records were removed; no run has this id. */
+const FENCE_FLOOR_ID = '';
+
+export class SqliteLeases {
+  readonly #queue: CommitQueue;
+  readonly #reader: DatabaseReader;
+  readonly #ports: Ports;
+  readonly #liveOwners: LiveOwners;
+  readonly #timerDelay: TimerDelay;
+  readonly #sightings = new Map<string, Sighting>();
+  readonly #select: Statement<[string], LeaseRow>;
+  readonly #upsert: Statement<[string, string, number, number, number, number, number, string | null]>;
+  readonly #delete: Statement<[string]>;
+  readonly #idsBetween: Statement<[string, string], string>;
+
+  constructor(connection: Database, queue: CommitQueue, reader: DatabaseReader, ports: Ports) {
+    this.#queue = queue;
+    this.#reader = reader;
+    this.#ports = ports;
+    this.#liveOwners = new LiveOwners(queue.database.fileKey);
+    this.#timerDelay = new TimerDelay(ports.clock);
+    this.#select = connection
+      .prepare<[string], LeaseRow>(
+        'SELECT owner, fence, expires_at, ttl_ms, renew_count, released, holder FROM leases WHERE id = ?',
+      )
+      .raw();
+    this.#upsert = connection.prepare(
+      'INSERT OR REPLACE INTO leases (id, owner, fence, expires_at, ttl_ms, renew_count, released, holder) ' +
+        'VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+    );
+    this.#delete = connection.prepare('DELETE FROM leases WHERE id = ?');
+    this.#idsBetween = connection
+      .prepare<[string, string], string>('SELECT id FROM leases WHERE id > ? AND id < ?')
+      .pluck();
+  }
+
+  async acquire(id: string, owner: string, ttlMs: number): Promise<Lease | false> {
+    this.#timerDelay.watch();
+    const judged = await this.#judgeHolder(id, owner);
+    const taken = await this.#queue.add({
+      operation: 'acquireLease',
+      id,
+      level: 'visible',
+      apply: () => this.#take(id, owner, ttlMs, judged),
+    });
+    return taken === null ? false : { fence: taken.fence };
+  }
+
+  async renew(id: string, owner: string, ttlMs: number, fence: number | undefined): Promise<boolean> {
+    this.#timerDelay.watch();
+    const renewed = await this.#queue.add({
+      operation: 'renewLease',
+      id,
+      level: 'visible',
+      goesFirst: true,
+      apply: () => this.#renew(id, owner, ttlMs, fence),
+    });
+    if (!renewed) this.#liveOwners.remove(id, owner, fence);
+    return renewed;
+  }
+
+  async release(id: string, owner: string, fence: number | undefined): Promise<void> {
+    // Whatever becomes of the record, the run has ended.
+    this.#liveOwners.remove(id, owner, fence);
+    await this.#queue.add({
+      operation: 'releaseLease',
+      id,
+      level: 'visible',
+      apply: () => {
+        const current = this.read(id);
+        if (current !== null && holdsLease(current, owner, fence)) this.#write(endLease(current));
+      },
+    });
+  }
+
+  /** Inside the transaction of the save. */
+  isHeldBy(id: string, owner: string, fence: number | undefined): boolean {
+    if (holdsLease(this.#readWithoutHolder(id), owner, fence)) return true;
+    this.#liveOwners.remove(id, owner, fence);
+    return false;
+  }
+
+  /** Ends the lease of a deleted run, and its number too: a run that still executes is refused at its next save. */
+  endWithRun(id: string): void {
+    const current = this.read(id);
+    if (current !== null) this.#write({ ...endLease(current), fence: current.fence + 1 });
+  }
+
+  /** Whether somebody may be executing the run: not released, and not expired for longer than clocks may differ. */
+  isLive(id: string): boolean {
+    const current = this.#readWithoutHolder(id);
+    if (current === null || current.released === true) return false;
+    return this.#ports.clock.wallMs() < current.expiresAtMs + current.ttlMs;
+  }
+
+  /** Whether that holds for any id between the two, both exclusive. */
+  isAnyLive(afterId: string, beforeId: string): boolean {
+    return this.#idsBetween.all(afterId, beforeId).some((id) => this.isLive(id));
+  }
+
+  /** Removes the record of a run that is gone. Its number is kept from being used again. */
+  forget(id: string): void {
+    const current = this.read(id);
+    if (current === null) return;
+    const floor = this.read(FENCE_FLOOR_ID);
+    if (floor === null || floor.fence < current.fence) {
+      this.#write({ ...endLease(current), id: FENCE_FLOOR_ID, owner: '' });
+    }
+    this.#delete.run(id);
+  }
+
+  /** Watches for its own delays, as a process that looks for runs to take over must. */
+  watchDelays(): void {
+    this.#timerDelay.watch();
+  }
+
+  close(): void {
+    this.#timerDelay.stop();
+    this.#liveOwners.clear();
+  }
+
+  read(id: string): LeaseRecord | null {
+    const row = this.#select.get(id);
+    return row === undefined ? null : recordOf(id, row, holderOf(row));
+  }
+
+  /** On the way of every save: the holder's facts are text that only take-overs need. */
+  #readWithoutHolder(id: string): LeaseRecord | null {
+    const row = this.#select.get(id);
+    return row === undefined ? null : recordOf(id, row, undefined);
+  }
+
+  #write(lease: LeaseRecord): void {
+    const { id, owner, fence, expiresAtMs, ttlMs, renewCount, released, holder } = lease;
+    const facts = holder === undefined ? null : JSON.stringify(holder);
+    this.#upsert.run(id, owner, fence, expiresAtMs, ttlMs, renewCount, released === true ? 1 : 0, facts);
+  }
+
+  #take(id: string, owner: string, ttlMs: number, judged: LeaseRecord | undefined): LeaseRecord | null {
+    const current = this.read(id) ?? this.#floorFor(id);
+    const isOthers = current !== null && current.released !== true && current.owner !== owner;
+    const taken = takeLease(current, {
+      ...{ id, owner, ttlMs },
+      nowMs: this.#ports.clock.wallMs(),
+      graceMs: current?.ttlMs ?? 0,
+      // The verdict was made before this transaction: it counts for the lease that it was made about.
+      holderIsGone: judged !== undefined && judged.owner === current?.owner && judged.fence === current.fence,
+      unchangedForMs: isOthers ? this.#unchangedForMs(current) : 0,
+      ownDelayMs: isOthers ? this.#timerDelay.withinMs(current.ttlMs) : 0,
+      holder: this.#ports.processes.own(),
+    });
+    if (taken === null) return null;
+    this.#write(taken);
+    this.#sightings.delete(id);
+    // Before anybody can see the lease: whoever finds it and misses it here takes its run for ended.
+    this.#liveOwners.add(taken);
+    return taken;
+  }
+
+  #renew(id: string, owner: string, ttlMs: number, fence: number | undefined): boolean {
+    const nowMs = this.#ports.clock.wallMs();
+    const renewed = extendLease(this.read(id), { owner, fence, ttlMs, nowMs });
+    if (renewed !== null) this.#write(renewed);
+    return renewed !== null;
+  }
+
+  /** The lease of another owner, if that one is provably gone. */
+  async #judgeHolder(id: string, owner: string): Promise<LeaseRecord | undefined> {
+    const current = await this.#reader.read({ operation: 'acquireLease', read: () => this.read(id) });
+    if (current === null || current.released === true || current.owner === owner) return undefined;
+    return (await this.#isGone(current)) ? current : undefined;
+  }
+
+  async #isGone(lease: LeaseRecord): Promise<boolean> {
+    const { holder } = lease;
+    if (holder === undefined) return false;
+    const { processes } = this.#ports;
+    if (holder.instanceId === processes.own().instanceId) return !this.#liveOwners.has(lease);
+    try {
+      return await processes.isGone(holder);
+    } catch {
+      // A question that cannot be answered is no proof: the lease ends by its time.
+      return false;
+    }
+  }
+
+  #unchangedForMs({ id, fence, renewCount }: LeaseRecord): number {
+    const nowMs = this.#ports.clock.monotonicMs();
+    const seen = this.#sightings.get(id);
+    if (seen?.fence === fence && seen.renewCount === renewCount) return nowMs - seen.sinceMs;
+    this.#sightings.delete(id);
+    this.#sightings.set(id, { fence, renewCount, sinceMs: nowMs });
+    if (this.#sightings.size > MAX_SIGHTINGS) {
+      for (const oldest of this.#sightings.keys()) {
+        this.#sightings.delete(oldest);
+        break;
+      }
+    }
+    return 0;
+  }
+
+  /** An id without a record may have had one that was removed. */
+  #floorFor(id: string): LeaseRecord | null {
+    const floor = this.read(FENCE_FLOOR_ID);
+    return floor === null ? null : { ...floor, id };
+  }
+}
+
+function recordOf(id: string, row: LeaseRow, holder: ProcessFacts | undefined): LeaseRecord {
+  const [owner, fence, expiresAtMs, ttlMs, renewCount, released] = row;
+  return {
+    ...{ id, owner, fence, expiresAtMs, ttlMs, renewCount },
+    ...(released === 1 ? { released: true as const } : undefined),
+    ...(holder === undefined ? undefined : { holder }),
+  };
+}
+
+function holderOf(row: LeaseRow): ProcessFacts | undefined {
+  const facts = row[6];
+  return facts === null ? undefined : (JSON.parse(facts) as ProcessFacts);
+}

@@ -1,0 +1,215 @@
+/**
+ * Removes what is old and that nothing needs: runs, what deleted runs left, answered approvals, conversations that rest. Works in batches,
+ * each a transaction, so that saves and heartbeats come in between.
+ */
+import type { Database, Statement } from 'better-sqlite3';
+import {
+  ConfigurationError,
+  classifyCheckpointId,
+  type CheckpointApproval,
+  type CheckpointStatus,
+  type Clock,
+  type LogEvent,
+  type PruneOptions,
+  type PruneResult,
+} from '@lousho/contract';
+import type { QueuedWrite } from './commit-queue.ts';
+import type { EventLogs } from './event-logs.ts';
+import { nameOf } from './log-reader.ts';
+import { ROW, isIntact, type LogRow, type LogStatus } from './log-tables.ts';
+import type { SqliteLeases } from './sqlite-leases.ts';
+
+export interface PrunePlan {
+  readonly cutoffMs: number;
+  readonly statuses: ReadonlySet<CheckpointStatus>;
+}
+
+/** Counts of one batch, and where the next one begins; `undefined` after the last. */
+export interface PruneBatch {
+  readonly counts: PruneResult;
+  readonly nextKey: number | undefined;
+}
+
+const RUNS_A_BATCH = 100;
+
+export class Pruning {
+  readonly #logs: EventLogs;
+  readonly #leases: SqliteLeases;
+  readonly #historyLimit: number;
+  readonly #oldRows: Statement<[number, number, number], LogRow>;
+  readonly #oldApprovals: Statement<[string], { readonly id: string; readonly checkpointId: string }>;
+  readonly #deleteApproval: Statement<[string]>;
+  readonly #oldLeases: Statement<[number], string>;
+
+  constructor(connection: Database, logs: EventLogs, leases: SqliteLeases, historyLimit: number) {
+    this.#logs = logs;
+    this.#leases = leases;
+    this.#historyLimit = historyLimit;
+    this.#oldRows = connection.prepare(
+      `SELECT ${ROW} FROM runs WHERE key > ? AND saved_at <= ? ORDER BY key LIMIT ?`,
+    );
+    // An approval with a snapshot is the only place where its run is stored.
+    this.#oldApprovals = connection.prepare(
+      `SELECT id, checkpoint_id AS checkpointId FROM approvals
+       WHERE created_at <= ? AND json_valid(record) AND json_extract(record, '$.snapshot') IS NULL`,
+    );
+    this.#deleteApproval = connection.prepare('DELETE FROM approvals WHERE id = ?');
+    this.#oldLeases = connection
+      .prepare<[number], string>(
+        `SELECT id FROM leases WHERE id <> '' AND expires_at + ttl_ms <= ?
+         AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = leases.id)`,
+      )
+      .pluck();
+  }
+
+  /** One batch of logs with a key above `afterKey`. @param dryRun counts, removes nothing */
+  batch(plan: PrunePlan, afterKey: number, dryRun: boolean): PruneBatch {
+    const rows = this.#oldRows.all(afterKey, plan.cutoffMs, RUNS_A_BATCH);
+    const counts = { ...nothing };
+    for (const row of rows) {
+      const removed = this.#isPrunable(row, plan) ? [row, ...this.#childrenOf(row)] : [];
+      for (const one of removed) this.#remove(one, counts, dryRun);
+    }
+    const last = rows.length < RUNS_A_BATCH ? undefined : rows.at(-1);
+    return { counts, nextKey: last?.key };
+  }
+
+  /** What no run needs any more once the logs are pruned. */
+  leftovers(plan: PrunePlan, dryRun: boolean): PruneResult {
+    const orphans = this.#oldApprovals
+      .all(new Date(plan.cutoffMs).toISOString())
+      .filter(({ id, checkpointId }) => !this.#waitsOn(checkpointId, id));
+    if (!dryRun) {
+      for (const { id } of orphans) this.#deleteApproval.run(id);
+      for (const id of this.#oldLeases.all(plan.cutoffMs)) this.#leases.forget(id);
+    }
+    return { ...nothing, approvals: orphans.length };
+  }
+
+  #remove(row: LogRow, counts: Counts, dryRun: boolean): void {
+    if (row.status === 'session') counts.sessions += 1;
+    else {
+      const events = (this.#logs.tables.lastSeq(row.key) ?? row.firstSeq - 1) - row.firstSeq + 1;
+      counts.historyEntries += Math.min(events, this.#historyLimit);
+      if (row.status !== 'deleted') counts.checkpoints += 1;
+    }
+    if (dryRun) return;
+    this.#logs.remove(row, { keepHistory: false });
+    if (row.status !== 'session') this.#leases.forget(row.id);
+  }
+
+  #isPrunable(row: LogRow, plan: PrunePlan): boolean {
+    const last = this.#lastEvent(row);
+    // A damaged run is not judged: an operator restores or deletes it.
+    if (last === undefined || savedAtMs(last) > plan.cutoffMs) return false;
+    if (row.status === 'session') return plan.statuses.has('finished') && !this.#hasTurn(nameOf(row), plan);
+    if (this.#leases.isLive(row.id)) return false;
+    if (row.status === 'deleted') return true;
+    return (
+      this.#mayGo(row, row.status, plan) && !isWaited(last) && !this.#childrenOf(row).some(this.#isInUse)
+    );
+  }
+
+  #mayGo({ id }: LogRow, status: CheckpointStatus, plan: PrunePlan): boolean {
+    const kind = classifyCheckpointId(id);
+    // The result of a sub-agent is its lead's to take; it goes with the lead, or when there is none.
+    if (kind.kind === 'child') return !this.#exists(kind.leadId);
+    return plan.statuses.has(status) || id.endsWith('.fire');
+  }
+
+  readonly #isInUse = (row: LogRow): boolean => {
+    const last = this.#lastEvent(row);
+    return this.#leases.isLive(row.id) || (last !== undefined && isWaited(last));
+  };
+
+  #childrenOf({ id, status }: LogRow): LogRow[] {
+    // A dot is the character after the hyphen: everything that begins with `<id>.sub-`.
+    return status === 'session' ? [] : this.#logs.tables.rowsBetween(`${id}.sub-`, `${id}.sub.`);
+  }
+
+  /** A turn that executes, or that is stored and stays. */
+  #hasTurn(sessionId: string, plan: PrunePlan): boolean {
+    const [after, before] = [`${sessionId}.turn-`, `${sessionId}.turn.`];
+    if (this.#leases.isAnyLive(after, before)) return true;
+    return this.#logs.tables.rowsBetween(after, before).some((turn) => !this.#isPrunable(turn, plan));
+  }
+
+  #exists(id: string): boolean {
+    const status: LogStatus | undefined = this.#logs.tables.rowById(id)?.status;
+    return status !== undefined && status !== 'deleted';
+  }
+
+  #waitsOn(checkpointId: string, approvalId: string): boolean {
+    const row = this.#logs.tables.rowById(checkpointId);
+    if (row === undefined || row.status === 'deleted') return false;
+    const last = this.#lastEvent(row);
+    return last === undefined || undecided(last).some(({ id }) => id === approvalId);
+  }
+
+  #lastEvent(row: LogRow): LogEvent | undefined {
+    const seq = this.#logs.tables.lastSeq(row.key);
+    const [event] = seq === undefined ? [] : this.#logs.tables.events(row.key, seq, seq);
+    return event !== undefined && isIntact(row.key, event) ? (JSON.parse(event.data) as LogEvent) : undefined;
+  }
+}
+
+type Counts = { -readonly [Kind in keyof PruneResult]: PruneResult[Kind] };
+
+const nothing: PruneResult = { checkpoints: 0, historyEntries: 0, approvals: 0, sessions: 0 };
+
+export function resolvePlan({ olderThanMs, statuses = ['finished'] }: PruneOptions, clock: Clock): PrunePlan {
+  if (!(olderThanMs >= 0)) {
+    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
+      option: 'olderThanMs',
+      got: olderThanMs,
+      want: 'a number of milliseconds, 0 or more',
+    });
+  }
+  return { cutoffMs: clock.wallMs() - olderThanMs, statuses: new Set(statuses) };
+}
+
+/** All batches, one after the other. `commit` queues a write and resolves with its result. */
+export async function pruneAll(
+  pruning: Pruning,
+  plan: PrunePlan,
+  dryRun: boolean,
+  commit: <Result>(write: QueuedWrite<Result>) => Promise<Result>,
+): Promise<PruneResult> {
+  const step = <Result>(apply: () => Result): Promise<Result> =>
+    commit({ operation: 'prune', level: 'synced', apply });
+  let total = nothing;
+  let afterKey: number | undefined = 0;
+  while (afterKey !== undefined) {
+    const fromKey: number = afterKey;
+    const batch: PruneBatch = await step(() => pruning.batch(plan, fromKey, dryRun));
+    total = sum(total, batch.counts);
+    afterKey = batch.nextKey;
+  }
+  return sum(total, await step(() => pruning.leftovers(plan, dryRun)));
+}
+
+function sum(a: PruneResult, b: PruneResult): PruneResult {
+  return {
+    checkpoints: a.checkpoints + b.checkpoints,
+    historyEntries: a.historyEntries + b.historyEntries,
+    approvals: a.approvals + b.approvals,
+    sessions: a.sessions + b.sessions,
+  };
+}
+
+function savedAtMs({ t }: LogEvent): number {
+  const epochMs = typeof t === 'number' ? t : Date.parse(t);
+  // A time that nobody can read is never old enough.
+  return Number.isNaN(epochMs) ? Infinity : epochMs;
+}
+
+/** Somebody may still decide about it. */
+function isWaited(last: LogEvent): boolean {
+  if (undecided(last).length > 0) return true;
+  return last.z === 'awaiting-approval' && last.v?.approvals === undefined;
+}
+
+function undecided(last: LogEvent): readonly CheckpointApproval[] {
+  const approvals = (last.v?.approvals ?? []) as unknown as readonly CheckpointApproval[];
+  return approvals.filter(({ decision }) => decision === undefined);
+}
