@@ -79,7 +79,7 @@ async function measureSessions(open, directory, count, concurrency) {
 async function dieInModelCall(open, directory, turns) {
   const contestant = await open(directory);
   await new Promise((resolve, reject) => {
-    const task = { turns: turns + 1, silentFrom: turns, onSilent: resolve };
+    const task = { turns: turns + 1, silentAt: turns, onSilent: resolve };
     contestant.run('measured', task).catch(reject);
   });
   // Nothing is closed: the process now exits in the middle of the run.
@@ -106,7 +106,7 @@ async function fillStore(open, directory, count) {
       { length: UNFINISHED },
       (_, index) =>
         new Promise((resolve, reject) => {
-          const task = { turns: 2, silentFrom: 1, onSilent: resolve };
+          const task = { turns: 2, silentAt: 1, onSilent: resolve };
           contestant.run(`unfinished-${index}`, task).catch(reject);
         }),
     ),

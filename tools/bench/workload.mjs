@@ -23,25 +23,26 @@ const WORDS =
  * @property {number} turns
  * @property {number} [parallel] calls a turn, 1 by default
  * @property {() => void} [onModelCall] called before each answer of the model
- * @property {number} [silentFrom] from so many tool results on the model never answers: the process then dies in the call
+ * @property {number} [silentAt] the turn in which the model never answers: the process then dies in the call
  * @property {() => void} [onSilent] called when that moment is there
  */
 
 /**
- * The scripted model: what it answers when the transcript holds `resultCount` tool results. No calls: the last answer.
+ * The scripted model: what it answers to a transcript whose last tool result, if any, belongs to this call. It looks at nothing
+ * else, so that what a run costs is the cost of the loop around it. No calls: the last answer.
  * @param {Task} task
+ * @param {string | undefined} lastCallId
  * @returns {{ text: string, calls: { id: string, args: { record: number } }[] } | Promise<never>}
  */
-export function answer(task, resultCount) {
+export function answer(task, lastCallId) {
   task.onModelCall?.();
-  if (task.silentFrom !== undefined && resultCount >= task.silentFrom) {
+  const turn = lastCallId === undefined ? 0 : Number(lastCallId.split('_')[1]) + 1;
+  if (turn === task.silentAt) {
     task.onSilent?.();
     return new Promise(() => {});
   }
-  const parallel = task.parallel ?? 1;
-  const turn = Math.floor(resultCount / parallel);
   if (turn >= task.turns) return { text: `DONE ${textOf(2 * turn + 1, MESSAGE_BYTES - 5)}`, calls: [] };
-  const calls = Array.from({ length: parallel }, (_, index) => ({
+  const calls = Array.from({ length: task.parallel ?? 1 }, (_, index) => ({
     id: `call_${turn}_${index}`,
     args: { record: turn * 100 + index },
   }));

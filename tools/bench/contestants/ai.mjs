@@ -39,11 +39,8 @@ function scriptedModel(specificationVersion, task) {
     modelId: 'scripted',
     supportedUrls: {},
     async doGenerate({ prompt }) {
-      const resultCount = prompt.reduce(
-        (count, { role, content }) => count + (role === 'tool' ? content.length : 0),
-        0,
-      );
-      const { text, calls } = await answer(task, resultCount);
+      const { role, content: lastContent } = prompt.at(-1);
+      const { text, calls } = await answer(task, role === 'tool' ? lastContent.at(-1).toolCallId : undefined);
       return {
         content: [
           { type: 'text', text },

@@ -80,8 +80,11 @@ function scriptedProvider(task) {
     providerId: 'bench',
     modelId: 'scripted',
     async generate({ messages }) {
-      const resultCount = messages.reduce((count, { role }) => count + (role === 'tool' ? 1 : 0), 0);
-      const { text, calls } = await answer(task, resultCount);
+      const last = messages.at(-1);
+      const { text, calls } = await answer(
+        task,
+        last.role === 'tool' ? last.content[0].toolCallId : undefined,
+      );
       return {
         message: {
           role: 'assistant',

@@ -34,8 +34,7 @@ function openLoop(log) {
 
 async function loop(log, id, messages, task) {
   for (;;) {
-    const resultCount = messages.reduce((count, { role }) => count + (role === 'tool' ? 1 : 0), 0);
-    const { text, calls } = await answer(task, resultCount);
+    const { text, calls } = await answer(task, messages.at(-1).toolCallId);
     if (calls.length === 0) {
       messages.push({ role: 'assistant', content: text });
       return log.save(id, messages, 'finished');
