@@ -13,21 +13,24 @@ const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 export function defineTool<S extends InputSchema, Result>(
   definition: ToolDefinition<S, Result>,
 ): Tool<ArgsOf<S>, Result> {
-  const { name, input, timeoutMs, maxResultBytes, onInterrupted } = definition;
+  // What its class may hold is not its own and would be lost, the approval rule with it: only its own fields are looked at.
+  const own = { ...definition };
+  const { name, input, timeoutMs, maxResultBytes, needsApproval, onInterrupted } = own;
   if (typeof name !== 'string' || !TOOL_NAME.test(name))
     refuse('tool.name', name, '1-64 characters of A-Z a-z 0-9 _ -');
   const option = (part: string): string => `tools.${name}.${part}`;
-  if (typeof definition.description !== 'string')
-    refuse(option('description'), definition.description, 'a text');
-  if (typeof definition.execute !== 'function') refuse(option('execute'), undefined, 'a function');
+  if (typeof own.description !== 'string') refuse(option('description'), own.description, 'a text');
+  const execute: unknown = Reflect.get(own, 'execute');
+  if (typeof execute !== 'function') refuse(option('execute'), execute, 'a function of the object itself');
   if (input === undefined || input === null) refuse(option('input'), input, 'a schema');
   if (timeoutMs !== undefined && !(timeoutMs > 0)) refuse(option('timeoutMs'), timeoutMs, 'more than 0');
   if (maxResultBytes !== undefined && !(maxResultBytes > 0))
     refuse(option('maxResultBytes'), maxResultBytes, 'more than 0');
-  if (typeof onInterrupted === 'string' && !['retry', 'never', 'ask'].includes(onInterrupted)) {
+  if (!['undefined', 'boolean', 'function'].includes(typeof needsApproval))
+    refuse(option('needsApproval'), needsApproval, 'true, false or a function');
+  if (typeof onInterrupted !== 'function' && ![undefined, 'retry', 'never', 'ask'].includes(onInterrupted))
     refuse(option('onInterrupted'), onInterrupted, "'retry', 'never', 'ask' or a function");
-  }
-  return Object.freeze({ ...definition, inputSchema: deepFreeze(inputJsonSchema(input, option('input'))) });
+  return Object.freeze({ ...own, inputSchema: deepFreeze(inputJsonSchema(input, option('input'))) });
 }
 
 /** Asks a person the first time in a transcript; `per: 'args'` once for each different arguments. A callback's yes is not remembered. */

@@ -1,7 +1,7 @@
 /** A tool's `input`, whatever library it comes from, as the JSON Schema that models and fingerprints read; and its validation. */
 import { toJSONSchema, type core } from 'zod';
 import { ConfigurationError } from './errors.ts';
-import { toJson, type JsonObject } from './json.ts';
+import { toJson, type JsonObject, type JsonValue } from './json.ts';
 import type { InputSchema, StandardSchema } from './tool.ts';
 
 export interface ArgsIssue {
@@ -26,7 +26,8 @@ export function inputJsonSchema(input: InputSchema, option: string): JsonObject 
   } catch (error) {
     if (error instanceof ConfigurationError) throw error;
     const want = `a schema that JSON Schema can say (${error instanceof Error ? error.message : String(error)})`;
-    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option, want }, { cause: error });
+    const where = optionAt(option, unsayablePath(input));
+    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option: where, want }, { cause: error });
   }
 }
 
@@ -57,31 +58,80 @@ function isStandardSchema(input: InputSchema): input is StandardSchema {
 function convertStandard(input: StandardSchema): unknown {
   const standard = input['~standard'] as StandardSchema['~standard'] & WithJsonSchema;
   if (standard.jsonSchema !== undefined) return standard.jsonSchema.input({ target: 'draft-07' });
-  if (standard.vendor === 'zod' && '_zod' in input)
-    return toJSONSchema(input as unknown as core.$ZodType, { io: 'input', target: 'draft-7' });
+  if (isZod(input)) return toJSONSchema(input, { io: 'input', target: 'draft-7' });
   throw new Error(
     `${standard.vendor} gives no JSON Schema; wrap the schema with its own converter, or give a plain JSON Schema`,
   );
+}
+
+/** Where Zod meets what it cannot convert; its own error does not say. Empty when it is not known. */
+function unsayablePath(input: StandardSchema): string {
+  let found: readonly PropertyKey[] = [];
+  if (!isZod(input)) return '';
+  try {
+    toJSONSchema(input, {
+      io: 'input',
+      target: 'draft-7',
+      unrepresentable({ path }) {
+        if (found.length === 0) found = path;
+        return 'any';
+      },
+    });
+  } catch {
+    // Zod refuses the schema for another reason, which has no place in it.
+    return '';
+  }
+  return placeOf(found);
+}
+
+/** `order.items[]` for `properties`, `order`, `properties`, `items`, `items`. */
+function placeOf(schemaPath: readonly PropertyKey[]): string {
+  const steps = schemaPath[Symbol.iterator]();
+  let place = '';
+  for (const step of steps) {
+    if (step === 'items') place += '[]';
+    if (step === 'properties') place += `${place === '' ? '' : '.'}${String(steps.next().value)}`;
+  }
+  return place;
+}
+
+function isZod(input: StandardSchema): input is StandardSchema & core.$ZodType {
+  return input['~standard'].vendor === 'zod' && '_zod' in input;
 }
 
 function requireObjectSchema(schema: unknown, option: string): JsonObject {
   const converted = toJson(schema);
   if (!converted.ok)
     throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
-      option: `${option}.${converted.path}`,
+      option: optionAt(option, converted.path),
       want: 'JSON',
     });
   if (!isPlainObject(converted.json))
     throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option, got: schema, want: 'a schema' });
   const { $schema: _dialect, ...body } = converted.json;
-  const type = body.type;
-  if (type !== undefined && type !== 'object')
+  const type = otherType(body);
+  if (type !== undefined)
     throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
       option,
       got: type,
       want: 'the schema of an object',
     });
   return body;
+}
+
+/** The type that the schema gives, or one of its alternatives does, when that is no object. */
+function otherType(schema: JsonValue): JsonValue | undefined {
+  if (!isPlainObject(schema)) return undefined;
+  const { type, anyOf = [], oneOf = [] } = schema;
+  if (type !== undefined) return type === 'object' ? undefined : type;
+  return [anyOf, oneOf]
+    .flat()
+    .map(otherType)
+    .find((found) => found !== undefined);
+}
+
+function optionAt(option: string, path: string): string {
+  return path === '' ? option : `${option}.${path}`;
 }
 
 function pathText(path: readonly (PropertyKey | { readonly key: PropertyKey })[]): string {
