@@ -1,24 +1,46 @@
 /** Deeply frozen values, and lists that only grow: what lets a store share memory and know what is new at once. */
 
-/** Values that were found deeply frozen. A frozen value never changes, so an entry never becomes wrong. */
+/**
+ * Values that are known to be frozen through and through; a frozen value never changes, so an entry never becomes wrong. Only values
+ * that were asked about are in it, not their parts: an entry costs more than a second look at a part.
+ */
 const frozen = new WeakSet<object>();
 
 /** Freezes a JSON-like value in place, once: what is known to be frozen is not walked again. */
 export function deepFreeze<Value>(value: Value): Value {
-  if (typeof value !== 'object' || value === null || frozen.has(value)) return value;
-  Object.freeze(value);
-  // Before the children, so that a cycle ends.
+  if (!isObject(value) || frozen.has(value)) return value;
+  // Before the parts, so that a value that holds itself ends.
   frozen.add(value);
-  for (const key in value) deepFreeze(value[key]);
+  freezeParts(value);
+  return value;
+}
+
+/** `deepFreeze` for a value that is soon replaced, whose parts are frozen for the most part: it is not remembered. */
+export function freezeParts<Value>(value: Value): Value {
+  if (!isObject(value)) return value;
+  Object.freeze(value);
+  for (const key in value) {
+    const part: unknown = value[key];
+    if (isObject(part) && !frozen.has(part)) freezeParts(part);
+  }
   return value;
 }
 
 /** Whether a value can be shared instead of copied. Looks at the whole value the first time only. */
 export function isDeepFrozen(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null || frozen.has(value)) return true;
-  if (!Object.isFrozen(value) || !Object.values(value).every(isDeepFrozen)) return false;
+  if (!isObject(value) || frozen.has(value)) return true;
+  if (!hasFrozenParts(value)) return false;
   frozen.add(value);
   return true;
+}
+
+function hasFrozenParts(value: object): boolean {
+  if (frozen.has(value)) return true;
+  return Object.isFrozen(value) && Object.values(value).every((part) => !isObject(part) || hasFrozenParts(part));
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 /** A deeply frozen form of the value: itself when it is frozen already, else a frozen copy with JSON semantics. */
@@ -38,8 +60,8 @@ const lineages = new WeakMap<readonly unknown[], Lineage>();
 export function appendFrozen<Item>(list: readonly Item[], added: readonly Item[]): readonly Item[] {
   if (added.length === 0) return list;
   for (const item of added) deepFreeze(item);
-  const grown = list.concat(added);
-  Object.freeze(grown);
+  // Not `concat` or `slice`: they take many times as long on frozen lists (V8 of Node 20).
+  const grown: readonly Item[] = Object.freeze([...list, ...added]);
   // A list that somebody may still change proves nothing about the lists made from it.
   if (isDeepFrozen(list)) {
     frozen.add(grown);

@@ -51,6 +51,7 @@ export {
   compareSaves,
   cutText,
   deepFreeze,
+  freezeParts,
   defineTool,
   emptyUsage,
   endLease,

@@ -35,32 +35,39 @@ type Attempt = ModelOutcome | { readonly type: 'failed'; readonly error: unknown
 
 async function tryOnce(run: Run): Promise<Attempt> {
   await run.ensureHeld();
-  const call = new AbortController();
-  const unlink = linkAbort(run.stop.signal, call);
-  const request = requestOf(run, call.signal);
   const heard = new HeardSoFar();
-  const endSteering = run.input.steersModelCall(() => dropUnheard(call, heard));
+  const { signal, end } = callSignal(run, heard);
+  const request = requestOf(run, signal);
   try {
-    const response = await unlessAborted(call.signal, ask(run, request, heard));
+    const response = await unlessAborted(signal, ask(run, request, heard));
     if (response === undefined) return whenDropped(run, request, heard);
     return { type: 'response', response, ...acceptResponse(response, request, modelIdOf(run)) };
   } catch (error) {
-    return call.signal.aborted
+    return signal.aborted
       ? whenDropped(run, request, heard)
       : { type: 'failed', error: asProviderError(error) };
   } finally {
-    endSteering();
-    unlink();
+    end();
   }
 }
 
-/** Whether the call was given up: only while nothing was heard of it. */
-function dropUnheard(call: AbortController, heard: HeardSoFar): boolean {
-  if (!heard.isAnything) call.abort(STEERED);
-  return !heard.isAnything;
+/** The call's own signal when somebody holds the run's handle and may steer; else the run's. A steer drops a call that said nothing yet. */
+function callSignal(run: Run, heard: HeardSoFar): { readonly signal: AbortSignal; readonly end: () => void } {
+  const { stop, input } = run;
+  if (!run.isStreaming) return { signal: stop.signal, end: nothingToEnd };
+  const steered = new AbortController();
+  const end = input.steersModelCall(() => {
+    if (!heard.isAnything) steered.abort(STEERED);
+    return !heard.isAnything;
+  });
+  return { signal: AbortSignal.any([stop.signal, steered.signal]), end };
 }
 
 const STEERED = new Error('The input of a steer takes the place of this model call.');
+
+function nothingToEnd(): void {
+  // The run's own signal outlives the call.
+}
 
 function whenDropped(run: Run, request: LLMRequest, heard: HeardSoFar): ModelOutcome {
   const stop = run.stop.current;
@@ -178,11 +185,4 @@ function asProviderError(error: unknown): unknown {
     },
     { cause: error },
   );
-}
-
-function linkAbort(from: AbortSignal, to: AbortController): () => void {
-  if (from.aborted) to.abort(from.reason);
-  const abort = (): void => to.abort(from.reason);
-  from.addEventListener('abort', abort, { once: true });
-  return () => from.removeEventListener('abort', abort);
 }

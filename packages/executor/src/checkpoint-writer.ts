@@ -1,7 +1,7 @@
 /** The only caller of `save` and `saveIfLeased`: keeps the order, writes once what settles together, and holds the fence. */
 import {
   SDKError,
-  deepFreeze,
+  freezeParts,
   isSDKError,
   type Checkpoint,
   type CheckpointStore,
@@ -79,7 +79,7 @@ export class CheckpointWriter {
   async #write(): Promise<void> {
     const { clock, onSaved } = this.#deps;
     const traceparent = this.#deps.traceparent();
-    const stamped = deepFreeze({
+    const stamped = freezeParts({
       ...this.#checkpoint,
       ...(traceparent === undefined ? undefined : { traceparent }),
       savedAt: new Date(clock.wallMs()).toISOString(),

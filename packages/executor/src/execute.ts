@@ -73,7 +73,7 @@ async function perform(
   },
 ): Promise<ExecutionResult | null> {
   const { engine } = plan;
-  const sinks = [engine.emit, sink].filter((listener) => listener !== undefined);
+  const sinks = [engine.onEvent, sink].filter((listener) => listener !== undefined);
   const onEnd = plan.onStart?.(stop);
   stop.follow(plan.signal);
   try {

@@ -4,7 +4,7 @@ import {
   addModelCall,
   appendFrozen,
   assertNever,
-  deepFreeze,
+  freezeParts,
   emptyUsage,
   lastStep,
   ownCalls,
@@ -80,7 +80,7 @@ export type Outcome =
   | { readonly type: 'nextRun'; readonly runId: string };
 
 export function fold(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
-  return deepFreeze(apply(checkpoint, outcome));
+  return freezeParts(apply(checkpoint, outcome));
 }
 
 /** What a run is from its first moment on. */
@@ -100,7 +100,7 @@ export function startRun(
   conversation: { readonly messages: readonly Message[]; readonly inputIds: readonly string[] },
   input: { readonly messages: readonly Message[]; readonly inputId?: string | undefined },
 ): InProgressCheckpoint {
-  return deepFreeze({
+  return freezeParts({
     version: CHECKPOINT_VERSION,
     status: 'in-progress',
     runId: facts.runId,

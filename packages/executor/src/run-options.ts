@@ -94,7 +94,7 @@ export interface ExecuteOptions extends EngineOptions, InputOptions {
 
 /** `EngineOptions` with every default. Inside the executor nothing of it is optional that decides something. */
 export interface Engine {
-  readonly emit: (event: AgentEvent) => void;
+  readonly onEvent: ((event: AgentEvent) => void) | undefined;
   readonly hooks: readonly AgentHooks[];
   /** `Infinity` for all calls at once. */
   readonly toolConcurrency: number;
@@ -129,7 +129,7 @@ export function resolveEngine(options: EngineOptions): Engine {
   for (const [name, max] of Object.entries(limits) as [string, number | undefined][])
     if (max !== undefined) requireAbove(`limits.${name}`, max, 0);
   return {
-    emit: options.onEvent ?? ignoreEvent,
+    onEvent: options.onEvent,
     hooks: isHookList(hooks) ? hooks : [hooks],
     toolConcurrency: toolConcurrency === 'unbounded' ? Infinity : toolConcurrency,
     maxSteps,
@@ -193,8 +193,4 @@ function refuse(option: string, got: unknown, want: string): never {
 
 function isHookList(hooks: AgentHooks | readonly AgentHooks[]): hooks is readonly AgentHooks[] {
   return Array.isArray(hooks);
-}
-
-function ignoreEvent(): void {
-  // Nobody listens.
 }
