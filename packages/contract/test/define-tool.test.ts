@@ -25,7 +25,7 @@ const good = {
 
 function refused(over: Record<string, unknown>): unknown {
   try {
-    defineTool({ ...good, ...over } as typeof good);
+    defineTool({ ...good, ...over });
   } catch (error) {
     if (!isSDKError(error, 'LOUSHO_CONFIG_INVALID')) throw error;
     return error.details.option;
@@ -138,6 +138,7 @@ describe('defineTool', () => {
   it('infers any object from a plain JSON Schema, and the output of another Standard Schema', () => {
     const plain = defineTool({ ...good, input: { type: 'object' }, execute: (args) => args });
     expectTypeOf<Parameters<typeof plain.execute>[0]>().toEqualTypeOf<JsonObject>();
+    expect(plain.execute({ any: 1 }, contextOf([]))).toEqual({ any: 1 });
     const input = {
       '~standard': {
         version: 1,
