@@ -6,7 +6,7 @@ import {
   type ApprovalRecord,
   type ApprovalRequest,
   type ApprovalStore,
-  type Checkpoint,
+  type CheckpointStore,
 } from '@lousho/contract';
 import {
   executePlan,
@@ -60,37 +60,37 @@ async function listWaiting(
   sessionId: string | undefined,
 ): Promise<readonly ApprovalRequest[]> {
   const records = await requireInbox(parts).list(sessionId === undefined ? {} : { sessionId });
-  const checkpoints = new CheckpointReader(parts);
+  const isWaiting = await waitingIn(parts);
   const waiting: ApprovalRequest[] = [];
-  for (const record of records) if (await checkpoints.waitsOn(record)) waiting.push(requestOf(record));
+  for (const record of records) if (await isWaiting(record)) waiting.push(requestOf(record));
   return waiting;
 }
 
 async function findWaiting(parts: AgentParts, id: string): Promise<ApprovalRequest | undefined> {
   if (typeof id !== 'string' || checkpointIdOfApproval(id) === undefined) return undefined;
   const record = await requireInbox(parts).load(id);
-  return record && (await new CheckpointReader(parts).waitsOn(record)) ? requestOf(record) : undefined;
+  return record && (await isWaitedOn(parts.checkpoints, record)) ? requestOf(record) : undefined;
 }
 
-/** Loads each run once for all of its approvals. */
-class CheckpointReader {
-  readonly #loaded = new Map<string, Promise<Checkpoint | null | undefined>>();
+type IsWaiting = (record: ApprovalRecord) => boolean | Promise<boolean>;
 
-  constructor(readonly parts: AgentParts) {}
+/** From the headers of the paused runs, all at once, where the store gives them; else each run is loaded. */
+async function waitingIn({ checkpoints: store }: AgentParts): Promise<IsWaiting> {
+  const headers = await store?.listHeaders?.({ status: 'awaiting-approval' });
+  if (headers === undefined) return (record) => isWaitedOn(store, record);
+  const ids = new Set(
+    headers.flatMap(({ header }) => (header?.status === 'awaiting-approval' ? header.approvalIds : [])),
+  );
+  return (record) => record.snapshot !== undefined || ids.has(record.id);
+}
 
-  /** A record that its run does not wait on is a leftover: hidden. One whose run cannot be read is shown: deciding it says why. */
-  async waitsOn(record: ApprovalRecord): Promise<boolean> {
-    if (record.snapshot !== undefined) return true;
-    const { checkpoints: store } = this.parts;
-    if (store === undefined) return true;
-    let loading = this.#loaded.get(record.checkpointId);
-    if (loading === undefined)
-      this.#loaded.set(record.checkpointId, (loading = store.load(record.checkpointId)));
-    try {
-      return findApproval((await loading) ?? null, record.id).type === 'open';
-    } catch {
-      return true;
-    }
+/** A record that its run does not wait on is a leftover: hidden. One whose run cannot be read is shown: deciding it says why. */
+async function isWaitedOn(store: CheckpointStore | undefined, record: ApprovalRecord): Promise<boolean> {
+  if (record.snapshot !== undefined || store === undefined) return true;
+  try {
+    return findApproval((await store.load(record.checkpointId)) ?? null, record.id).type === 'open';
+  } catch {
+    return true;
   }
 }
 

@@ -47,7 +47,7 @@ export function droppedUsage(messages: readonly Message[], receivedText: string)
 
 function acceptPart(part: AssistantPart): AssistantPart {
   if (part.type !== 'tool-call') return part;
-  return part.args === undefined ? { ...(part), args: {} } : part;
+  return part.args === undefined ? { ...part, args: {} } : part;
 }
 
 /** No provider takes an id longer than this back. */

@@ -14,9 +14,11 @@ import { storeOpening } from './store-opening.ts';
 
 /** `null` when there is nothing to resume. @throws what `Agent.send` documents */
 export async function executeOrder(order: RunOrder): Promise<ExecutionResult | null> {
-  const { events, store, checkpointId, whenBusy } = order;
+  const { events, store, checkpointId, whenBusy, stop } = order;
   try {
-    const result = await inLine(store, checkpointId, whenBusy, (key) => underLease(order, key));
+    const result = await inLine({ store, id: checkpointId, whenBusy, left: stop.requested }, (key) =>
+      underLease(order, key),
+    );
     // Only now, when the lease is given back: whoever hears it may go on with the run at once.
     if (result !== null) reportDone(events, result);
     return result;
@@ -40,6 +42,10 @@ function reportDone(events: RunEvents, { finishReason, text, usage, approvalIds 
 }
 
 async function underLease(order: RunOrder, key: object): Promise<ExecutionResult | null> {
+  const stopped = order.stop.current;
+  if (stopped?.type === 'shutdown') throw new SDKError('LOUSHO_SHUTDOWN', {});
+  // Stopped while it waited: it only says what is there, and changes nothing.
+  if (stopped !== undefined) return openAndExecute(order, key, undefined);
   const lease = await takeLease(order);
   try {
     lease?.lost.addEventListener('abort', () => order.stop.loseLease(lease.lost.reason), { once: true });

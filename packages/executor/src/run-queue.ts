@@ -1,6 +1,7 @@
 /** Calls with one id over one store object follow each other in this process, in the order they were made. */
 import { SDKError, type CheckpointStore } from '@lousho/contract';
 import { isInsideRun } from './reentrancy.ts';
+import { unlessAborted } from './run-stop.ts';
 
 /** One place in a queue; also what code inside the run is recognised by. */
 interface Line {
@@ -12,29 +13,34 @@ const linesOfStore = new WeakMap<CheckpointStore, Map<string, Line>>();
 
 export type WhenBusy = 'wait' | 'refuse';
 
+export interface Place {
+  readonly store: CheckpointStore;
+  readonly id: string;
+  readonly whenBusy: WhenBusy;
+  /** Leaves the line: `work` then runs at once, and finds the signal aborted. */
+  readonly left: AbortSignal;
+}
+
 /**
- * Runs `work` when the calls before it have ended, however they ended. A call that is aborted while it waits leaves without effect.
+ * Runs `work` when the calls before it have ended, however they ended.
  * @throws LOUSHO_SESSION_BUSY when it is not to wait, or when it comes from a tool of the very run that it would wait for
  */
 export async function inLine<Value>(
-  store: CheckpointStore,
-  id: string,
-  whenBusy: WhenBusy,
+  { store, id, whenBusy, left }: Place,
   work: (key: object) => Promise<Value>,
 ): Promise<Value> {
   const line = lineOf(store, id);
-  if (isInsideRun(line.key) || (whenBusy === 'refuse' && line.length > 0))
+  if (isInsideRun(line.key) || (whenBusy === 'refuse' && line.length > 0)) {
     throw new SDKError('LOUSHO_SESSION_BUSY', { sessionId: id });
+  }
   line.length += 1;
   const before = line.last;
   const mine = (async () => {
-    await before;
+    if (line.length > 1) await unlessAborted(left, before);
     return work(line.key);
   })();
-  line.last = mine.then(
-    () => undefined,
-    () => undefined,
-  );
+  // Whoever comes next waits for all before it, also for those that this one left waiting.
+  line.last = Promise.allSettled([before, mine]);
   try {
     return await mine;
   } finally {

@@ -13,6 +13,7 @@ export type Stop =
 const ABORT_GRACE_MS = 1_000;
 
 export class RunStop {
+  readonly #requested = new AbortController();
   readonly #unwanted = new AbortController();
   readonly #abandoned = new AbortController();
   readonly #disposed = new AbortController();
@@ -24,6 +25,11 @@ export class RunStop {
   /** Nothing new starts once there is one. */
   get current(): Stop | undefined {
     return this.#stop;
+  }
+
+  /** Aborts at the first reason to stop, whatever it is: for waits that nothing is lost by. */
+  get requested(): AbortSignal {
+    return this.#requested.signal;
   }
 
   /** For tools and models: aborts when what they do is wanted no more. A shutdown that still waits for them does not abort it. */
@@ -39,6 +45,7 @@ export class RunStop {
   abort(reason: unknown): void {
     if (this.#stop !== undefined) return;
     this.#stop = { type: 'abort', reason };
+    this.#requested.abort(reason);
     this.#unwanted.abort(reason);
     this.#cancelTimer = this.clock.setTimer(() => this.#abandon(reason), ABORT_GRACE_MS);
   }
@@ -52,6 +59,7 @@ export class RunStop {
   /** Starts nothing new; what runs has `timeoutMs` to end. */
   shutDown(timeoutMs: number): void {
     this.#stop ??= { type: 'shutdown' };
+    this.#requested.abort(new SDKError('LOUSHO_SHUTDOWN', {}));
     this.#cancelTimer();
     this.#cancelTimer = this.clock.setTimer(
       () => this.#abandon(new SDKError('LOUSHO_SHUTDOWN', {})),
@@ -74,6 +82,7 @@ export class RunStop {
   }
 
   #abandon(reason: unknown): void {
+    this.#requested.abort(reason);
     this.#unwanted.abort(reason);
     this.#abandoned.abort(reason);
   }

@@ -8,7 +8,7 @@ import type { ResolvedAgent } from './resolved-agent.ts';
 import type { RunEvents } from './run-events.ts';
 import type { RunInput } from './run-input.ts';
 import type { Engine } from './run-options.ts';
-import type { RunStop } from './run-stop.ts';
+import { unlessAborted, type RunStop } from './run-stop.ts';
 
 export interface RunParts {
   /** The key in the store. */
@@ -101,17 +101,12 @@ export class Run {
 
   /** Until the time has passed or the run must stop. */
   async sleep(delayMs: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const cancel = this.engine.ports.clock.setTimer(resolve, delayMs);
-      this.stop.signal.addEventListener(
-        'abort',
-        () => {
-          cancel();
-          resolve();
-        },
-        { once: true },
-      );
+    let cancel: (() => void) | undefined;
+    const timePassed = new Promise<void>((resolve) => {
+      cancel = this.engine.ports.clock.setTimer(resolve, delayMs);
     });
+    await unlessAborted(this.stop.requested, timePassed);
+    cancel?.();
   }
 
   segmentInfo(): SegmentInfo {
