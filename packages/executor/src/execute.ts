@@ -11,9 +11,6 @@ import {
   type CheckpointStore,
   type Clock,
   type ExecutionResult,
-  type JsonObject,
-  type JsonValue,
-  type Principal,
 } from '@lousho/contract';
 import { inputMessages } from './accept-input.ts';
 import { executeOrder } from './execute-order.ts';
@@ -22,7 +19,7 @@ import { agentOfDefinition, type AgentSource } from './resolved-agent.ts';
 import { RunEvents } from './run-events.ts';
 import { startRunHandle } from './run-handle.ts';
 import { RunInput } from './run-input.ts';
-import { resolveEngine, type Engine, type ExecuteOptions } from './run-options.ts';
+import { resolveEngine, type Engine, type ExecuteOptions, type InputOptions } from './run-options.ts';
 import type { RunOrder } from './run-order.ts';
 import { RunStop } from './run-stop.ts';
 
@@ -95,15 +92,10 @@ function required(result: ExecutionResult | null): ExecutionResult {
   return result;
 }
 
-/** What one input of a caller becomes. */
-export interface SendPlan {
+/** One input of a caller, with where it goes and who answers it. */
+export interface SendPlan extends InputOptions {
   readonly input: AgentInput;
-  readonly inputId?: string | undefined;
   readonly sessionId?: string | undefined;
-  readonly signal?: AbortSignal | undefined;
-  readonly metadata?: JsonObject | undefined;
-  readonly principal?: Principal | undefined;
-  readonly businessState?: JsonValue | undefined;
   readonly store?: CheckpointStore | undefined;
   readonly approvals?: ApprovalStore | undefined;
   readonly source: AgentSource;
