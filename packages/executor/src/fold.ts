@@ -155,7 +155,10 @@ function apply(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
       });
     case 'callsStarted':
       return withStatus(
-        { ...checkpoint, startedToolCallIds: [...checkpoint.startedToolCallIds, ...outcome.toolCallIds] },
+        {
+          ...checkpoint,
+          startedToolCallIds: [...new Set([...checkpoint.startedToolCallIds, ...outcome.toolCallIds])],
+        },
         keepFailure(checkpoint),
       );
     case 'results':
@@ -191,7 +194,11 @@ function apply(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
     case 'aborted':
       return { ...inProgress(checkpoint, {}), finishReason: 'aborted' };
     case 'failed':
-      return inProgress(checkpoint, failedAgain(checkpoint, outcome.error));
+      return {
+        ...inProgress(checkpoint, failedAgain(checkpoint, outcome.error)),
+        // What fails behind an abort does not undo it: only a person continues the run.
+        ...(isAborted(checkpoint) ? { finishReason: 'aborted' } : undefined),
+      };
     case 'nextRun':
       return startNextRun(checkpoint, outcome.runId);
     default:
@@ -200,6 +207,10 @@ function apply(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
 }
 
 /* ── The run's end and the next one's start ── */
+
+function isAborted(checkpoint: Checkpoint): boolean {
+  return checkpoint.status === 'in-progress' && checkpoint.finishReason === 'aborted';
+}
 
 function finish(checkpoint: Checkpoint, outcome: Extract<Outcome, { type: 'finished' }>): FinishedCheckpoint {
   return {

@@ -1,0 +1,289 @@
+/** Worlds for tests of the engine: a store that outlives processes, a scripted model, tools that note what they did, and time moved by hand. */
+import {
+  SDKError,
+  defineTool,
+  resultOf,
+  type AgentEvent,
+  type AgentInput,
+  type AgentRun,
+  type AgentStore,
+  type ApprovalDecision,
+  type ApprovalStore,
+  type Checkpoint,
+  type CheckpointStore,
+  type ErrorCode,
+  type ExecutionResult,
+  type InProgressCheckpoint,
+  type JsonValue,
+  type LLMProvider,
+  type Message,
+  type Ports,
+  type Tool,
+  type ToolContext,
+  type ToolDefinition,
+  type ToolResultPart,
+} from '@lousho/contract';
+import { memoryStore } from '@lousho/store-memory';
+import {
+  manualClock,
+  mockModel,
+  testPorts,
+  type ManualClock,
+  type MockModel,
+  type MockResponse,
+} from '@lousho/testing';
+import { z } from 'zod';
+import { agentOfDefinition } from '../src/resolved-agent.ts';
+import {
+  AgentExecutor,
+  ToolRegistry,
+  resumeAfterApproval,
+  streamAfterApproval,
+  type AgentDefinition,
+  type ExecuteOptions,
+} from '../src/index.ts';
+import { executePlan, resolveEngine } from '../src/wiring.ts';
+import { watchedStore, type WatchedStore } from './watched-store.ts';
+
+export const RUN_ID = 'order-7';
+
+/** What stays when a process dies. */
+export interface Storage {
+  readonly clock: ManualClock;
+  readonly store: WatchedStore;
+  /** Names of the tools that began, over all processes, in order. */
+  readonly effects: string[];
+}
+
+export function givenStorage(base?: (ports: Ports) => AgentStore): Storage {
+  const clock = manualClock();
+  const store = base?.(testPorts(clock)) ?? memoryStore({ ports: testPorts(clock) });
+  return { clock, store: watchedStore(store), effects: [] };
+}
+
+export interface Setup extends Partial<
+  Omit<ExecuteOptions, 'agent' | 'input' | 'toolRegistry' | 'checkpointStore' | 'approvalStore'>
+> {
+  readonly storage?: Storage;
+  readonly script?: readonly MockResponse[];
+  readonly tools?: readonly Tool[];
+  readonly agent?: AgentDefinition;
+  /** `false`: the run has no checkpoint store, only an inbox. */
+  readonly isDurable?: boolean;
+  /** This process's own view of the store. */
+  readonly store?: AgentStore;
+}
+
+/** One process with one agent. A new process over the same storage is `world.onNewProcess(...)`. */
+export class World {
+  readonly storage: Storage;
+  readonly model: MockModel;
+  readonly ports: Ports;
+  readonly events: AgentEvent[] = [];
+  readonly #setup: Setup;
+
+  constructor(setup: Setup = {}) {
+    this.#setup = setup;
+    this.storage = setup.storage ?? givenStorage();
+    this.ports = testPorts(this.storage.clock);
+    this.model = mockModel(setup.script ?? [], { clock: this.storage.clock });
+  }
+
+  get clock(): ManualClock {
+    return this.storage.clock;
+  }
+  get checkpoints(): CheckpointStore {
+    return need((this.#setup.store ?? this.storage.store).checkpoints);
+  }
+  get approvals(): ApprovalStore {
+    return need((this.#setup.store ?? this.storage.store).approvals);
+  }
+  get provider(): LLMProvider {
+    return this.#setup.provider ?? this.model;
+  }
+
+  options(more: Partial<ExecuteOptions> = {}): Omit<ExecuteOptions, 'input'> {
+    const {
+      storage: _storage,
+      script: _script,
+      tools,
+      isDurable = true,
+      store: _store,
+      ...rest
+    } = this.#setup;
+    return {
+      agent: {},
+      ...rest,
+      provider: this.provider,
+      toolRegistry: new ToolRegistry(tools ?? []),
+      approvalStore: this.approvals,
+      ...(isDurable ? { checkpointStore: this.checkpoints, sessionId: RUN_ID } : undefined),
+      ports: this.ports,
+      onEvent: (event) => this.events.push(event),
+      ...more,
+    };
+  }
+
+  send(input: AgentInput, more: Partial<ExecuteOptions> = {}): Promise<ExecutionResult> {
+    return AgentExecutor.execute({ ...this.options(more), input });
+  }
+
+  stream(input: AgentInput, more: Partial<ExecuteOptions> = {}): AgentRun {
+    return AgentExecutor.stream({ ...this.options(more), input });
+  }
+
+  /** As `agent.resume` does: continues what is unfinished, or gives `null`. */
+  async resume(more: Partial<ExecuteOptions> = {}): Promise<ExecutionResult | null> {
+    const options = this.options(more);
+    return executePlan({
+      checkpointId: RUN_ID,
+      sessionId: RUN_ID,
+      request: { type: 'resume' },
+      store: this.checkpoints,
+      isEphemeral: false,
+      approvals: this.approvals,
+      source: agentOfDefinition(options.agent, options.provider, options.toolRegistry),
+      engine: resolveEngine(options),
+      signal: options.signal,
+      whenBusy: 'refuse',
+      leaseWaitMs: 0,
+    });
+  }
+
+  decide(decision: ApprovalDecision, more: Partial<ExecuteOptions> = {}): Promise<ExecutionResult> {
+    return resumeAfterApproval(...this.#decision(decision, more));
+  }
+
+  streamDecide(decision: ApprovalDecision, more: Partial<ExecuteOptions> = {}): AgentRun {
+    return streamAfterApproval(...this.#decision(decision, more));
+  }
+
+  /** The same storage; what the setup does not name stays as it was. */
+  onNewProcess(setup: Partial<Setup> = {}): World {
+    return new World({ ...this.#setup, storage: this.storage, ...setup });
+  }
+
+  async stored(): Promise<Checkpoint | undefined> {
+    return (await need(this.storage.store.checkpoints).load(RUN_ID)) ?? undefined;
+  }
+
+  async unfinished(): Promise<InProgressCheckpoint> {
+    const stored = await this.stored();
+    if (stored?.status !== 'in-progress') throw new Error(`Stored: ${stored?.status ?? 'nothing'}`);
+    return stored;
+  }
+
+  async inbox(): Promise<readonly string[]> {
+    return (await need(this.storage.store.approvals).list()).map(({ id }) => id);
+  }
+
+  timesRun(toolName: string): number {
+    return this.storage.effects.filter((name) => name === toolName).length;
+  }
+
+  eventTypes(): readonly string[] {
+    return this.events.filter(({ type }) => type !== 'checkpoint.saved').map(({ type }) => type);
+  }
+
+  #decision(decision: ApprovalDecision, more: Partial<ExecuteOptions>) {
+    const { toolRegistry, provider, checkpointStore, ...options } = this.options(more);
+    const { agent: _agent, ...withoutAgent } = options;
+    return [
+      decision,
+      this.approvals,
+      need(toolRegistry),
+      provider,
+      this.#setup.agent === undefined ? withoutAgent : options,
+      checkpointStore,
+    ] as const;
+  }
+}
+
+export function givenWorld(setup: Setup = {}): World {
+  return new World(setup);
+}
+
+/* ── Tools ── */
+
+type Body = (args: JsonValue, ctx: ToolContext) => unknown;
+
+/** Notes that it began, then does what `body` says. */
+export function noting(
+  storage: Storage,
+  name: string,
+  body: Body = () => `${name} done`,
+  more: Partial<ToolDefinition<z.ZodType, unknown>> = {},
+): Tool {
+  const defined = defineTool<z.ZodType, unknown>({
+    name,
+    description: `Does ${name}.`,
+    input: z.looseObject({}),
+    ...more,
+    execute(args: unknown, ctx: ToolContext) {
+      storage.effects.push(name);
+      return body(args as JsonValue, ctx);
+    },
+  });
+  return defined as Tool;
+}
+
+/** A response that calls these tools, each with its own arguments if some are given. */
+export function calling(...names: readonly (string | readonly [string, JsonValue])[]): MockResponse {
+  return {
+    toolCalls: names.map((item) => {
+      const [name, args] = typeof item === 'string' ? [item, {}] : item;
+      return { name, args, id: `call_${name}` };
+    }),
+  };
+}
+
+/** A promise that the test settles. */
+export interface Deferred<Value = void> {
+  readonly promise: Promise<Value>;
+  resolve(value: Value): void;
+  reject(error: unknown): void;
+}
+
+export function deferred<Value = void>(): Deferred<Value> {
+  let settle: Omit<Deferred<Value>, 'promise'> | undefined;
+  const promise = new Promise<Value>((resolve, reject) => {
+    settle = { resolve, reject };
+  });
+  return { promise, ...need(settle) };
+}
+
+/* ── Looking at what came of it ── */
+
+/** `user assistant tool ...` */
+export function roles(messages: readonly Message[] = []): string {
+  return messages.map(({ role }) => role).join(' ');
+}
+
+export function results(messages: readonly Message[] = []): readonly ToolResultPart[] {
+  return messages.map(resultOf).filter((result) => result !== undefined);
+}
+
+export function resultIds(messages: readonly Message[] = []): readonly string[] {
+  return results(messages).map(({ toolCallId }) => toolCallId);
+}
+
+export function resultFor(messages: readonly Message[] | undefined, toolName: string): ToolResultPart {
+  const found = results(messages).filter((result) => result.toolName === toolName);
+  if (found.length !== 1) throw new Error(`${found.length} results of ${toolName}`);
+  return need(found[0]);
+}
+
+/** What the promise rejects with, which must have this code. */
+export async function refusal(promise: Promise<unknown>, code: ErrorCode): Promise<SDKError> {
+  const error: unknown = await promise.then(
+    (value) => new Error(`It resolved: ${JSON.stringify(value)}`),
+    (reason: unknown) => reason,
+  );
+  if (error instanceof SDKError && error.code === code) return error;
+  throw new Error(`Not refused with ${code}`, { cause: error });
+}
+
+export function need<Value>(value: Value | undefined | null): Value {
+  if (value === undefined || value === null) throw new Error('It is not there.');
+  return value;
+}
