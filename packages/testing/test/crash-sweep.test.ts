@@ -93,6 +93,32 @@ it('begins each new process 10 minutes later, with the timers of the dead one go
   expect(log).toEqual([...control, ...crashed, ...crashed]);
 });
 
+it('counts no effect that a dead process still computes', async () => {
+  const totals: (number | undefined)[] = [];
+  await crashSweep({
+    async run({ store, effect }) {
+      const saving = store.checkpoints?.save('a', greeting);
+      await Promise.resolve();
+      effect('beside the save');
+      await saving;
+    },
+    check: ({ effects }) => void totals.push(effects.get('beside the save')),
+  });
+  // Dying before the save comes first, dying after it a moment later than the effect.
+  expect(totals).toEqual([1, 1, 2]);
+});
+
+it('restarts a process that died, also when its work did not wait for the call', async () => {
+  const restarts: number[] = [];
+  await crashSweep({
+    async run({ store, restart }) {
+      restarts.push(restart);
+      void store.checkpoints?.save('a', greeting);
+    },
+  });
+  expect(restarts).toEqual([0, 0, 1, 0, 1]);
+});
+
 it('restarts again when the process after the crash fails too', async () => {
   const starts: number[] = [];
   const report = await crashSweep({
@@ -160,6 +186,13 @@ it.each<[Bug, WorkerOptions, RegExp]>([
   else expect(await failuresOf(scenario)).toMatch(message);
 });
 
+it('finds a worker that calls again what had settled early', async () => {
+  const scenario = orderScenario({ parallel: true, bug: 'calls again what is recorded' });
+  expect(await failuresOf(scenario)).toMatch(
+    /"ship" happened once in process 1, with 1 of its 1 results recorded/,
+  );
+});
+
 it('finds a worker that changes a result which had settled early', async () => {
   const changing: CrashScenario = {
     run: (world) =>
@@ -182,7 +215,49 @@ it('finds the store that loses a save', async () => {
   for (const call of [2, 3, 4])
     expect(await failuresOf(losing(call))).toMatch(/what came after has not|happened once in/);
   await expect(crashSweep(losing(5))).rejects.toThrow('"order-7" is in-progress instead of finished.');
+  await expect(crashSweep({ ...losing(5), ends: 'any' })).rejects.toThrow(
+    /save 5 had assistant message 5 .*Done/,
+  );
   expect(await failuresOf(losing(99))).toBe('');
+});
+
+it('finds open calls in a run that finished, and takes them in one that may go on', async () => {
+  const messages: Message[] = [{ role: 'user', content: 'Hi' }, calledOnce[0]];
+  const saving = (status: 'in-progress' | 'finished'): CrashScenario => ({
+    ends: 'any',
+    run: async ({ store }) => store.checkpoints?.save('a', checkpointOf({ status, messages })),
+  });
+  expect(await failuresOf(saving('in-progress'))).toBe('');
+  await expect(crashSweep(saving('finished'))).rejects.toThrow('messages[1] calls "t" (c)');
+});
+
+it('lets a resume refresh the system message', async () => {
+  const refreshing: CrashScenario = {
+    async run({ store, restart }) {
+      const system: Message = { role: 'system', content: `Written by process ${restart}.` };
+      await store.checkpoints?.save('a', { ...greeting, messages: [system, ...greeting.messages] });
+      await store.checkpoints?.load('a');
+    },
+  };
+  expect(await failuresOf(refreshing)).toBe('');
+});
+
+it('does not mistake results for effects when a tool has fewer of these', async () => {
+  const steps = ['first', 'second'].map((toolCallId) => oneCall(toolCallId, 'pay'));
+  const halfEffective: CrashScenario = {
+    ends: 'any',
+    async run({ store, effect }) {
+      const stored = await store.checkpoints?.load('a');
+      const messages: Message[] = [...(stored?.messages ?? greeting.messages)];
+      for (const [index, step] of steps.entries()) {
+        if (messages.length > 1 + index * 2) continue;
+        if (index === 1) effect('pay');
+        messages.push(...step);
+        await store.checkpoints?.save('a', { ...greeting, messages: [...messages] });
+      }
+    },
+  };
+  expect(await failuresOf(halfEffective)).toBe('');
 });
 
 it('finds a checkpoint that vanished', async () => {
@@ -290,10 +365,15 @@ it('works on a store with nothing but save, load and delete', async () => {
   expect(await crashSweep(minimal)).toEqual({ points: 2, failures: [] });
 });
 
-const calledOnce = [
-  { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'c', toolName: 't', args: {} }] },
-  { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c', toolName: 't', result: 'ok' }] },
-] as const;
+const greeting = checkpointOf({ status: 'finished', messages: [{ role: 'user', content: 'Hi' }] });
+
+function oneCall(toolCallId: string, toolName: string): readonly [Message, Message] {
+  return [
+    { role: 'assistant', content: [{ type: 'tool-call', toolCallId, toolName, args: {} }] },
+    { role: 'tool', content: [{ type: 'tool-result', toolCallId, toolName, result: 'ok' }] },
+  ];
+}
+const calledOnce = oneCall('c', 't');
 
 /** Acknowledges the save with this number and does not make it. */
 function withLostSave(

@@ -166,8 +166,10 @@ export class Worker {
     const done = state.messages.length - start.length;
     let current = state;
     for (const call of [...calls.slice(done)].reverse()) {
-      if (current.settledResults.some(({ toolCallId }) => toolCallId === call.toolCallId)) continue;
-      this.world.effect(call.toolName);
+      const isRecorded = current.settledResults.some(({ toolCallId }) => toolCallId === call.toolCallId);
+      if (!isRecorded || this.options.bug === 'calls again what is recorded')
+        this.world.effect(call.toolName);
+      if (isRecorded) continue;
       const early = [...current.settledResults, ...resultMessage(call).content];
       current = await this.save({ ...current, settledResults: early });
     }

@@ -112,6 +112,13 @@ it('works one advance after the other, and goes on after a timer that threw', as
   expect(clock.wallMs()).toBe(15);
 });
 
+it('adds up advances that are under way together', async () => {
+  const clock = manualClock(0);
+  clock.setTimer(() => undefined, 5);
+  await Promise.all([clock.advance(10), clock.advance(10)]);
+  expect(clock.wallMs()).toBe(20);
+});
+
 it('refuses to go back', () => {
   expect(() => manualClock().advance(-1)).toThrow(expect.objectContaining({ code: 'LOUSHO_CONFIG_INVALID' }));
 });

@@ -155,6 +155,17 @@ it('goes on after an abort when the script says so', async () => {
   expect((await events).map(({ type }) => type)).toEqual(['text-delta', 'text-delta', 'finish']);
 });
 
+it('does not even notice an abort in the middle of its delay then', async () => {
+  const clock = manualClock();
+  const controller = new AbortController();
+  const model = mockModel([{ text: 'late', delayMs: 1_000, ignoreSignal: true }], { clock });
+  const answering = model.generate(request([user], controller.signal));
+  await clock.advance(500);
+  controller.abort();
+  await clock.advance(500);
+  expect(await answering).toMatchObject({ finishReason: 'stop' });
+});
+
 it('streams reasoning, text and arguments in words, then the response that generate would have given', async () => {
   const script = [
     {

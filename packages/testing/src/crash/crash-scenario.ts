@@ -13,7 +13,7 @@ export interface CrashWorld {
    * Called by the scenario's tools: notes an effect on the world outside. Named like its tool and called once a run of it, the sweep
    * knows how often it may happen. What a dead process still calls does not count.
    */
-  effect(name: string): void;
+  readonly effect: (name: string) => void;
 }
 export interface CrashPoint {
   /** For example `saveIfLeased#3`; calls of the other parts begin with `approvals.` or `sessions.` */
