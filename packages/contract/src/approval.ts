@@ -40,14 +40,30 @@ export interface ApprovalRecord extends ApprovalRequest {
   /** Only of runs without a checkpoint store. */
   readonly snapshot?: ApprovalSnapshot;
 }
-/** The inbox of pauses. It decides nothing, except which caller of `delete` was first. */
+/**
+ * The inbox of pauses. It decides nothing, except which caller of `delete` was first.
+ * A1: The approvals part throws only what C3 names, and a malformed id given to `load` or `delete` is an unknown one: people paste ids.
+ */
 export interface ApprovalStore {
-  /** Replaces a record with the same id. */
+  /**
+   * A2: After `save` of an approval resolves, every handle loads and lists this record, and no other with its id.
+   * A3: An approval comes back equal as JSON, with its snapshot and with fields that this release does not know.
+   */
   save(record: ApprovalRecord): Promise<void>;
+  /**
+   * A4: `load` of an unknown approval gives `null` or `undefined`.
+   * A5: `load` of a damaged approval is `LOUSHO_CHECKPOINT_CORRUPT`.
+   */
   load(id: string): Promise<ApprovalRecord | null | undefined>;
-  /** Oldest `createdAt` first. */
+  /**
+   * A6: `list` of approvals puts the oldest `createdAt` first, equal times in the order of their ids; `sessionId` keeps those that name it.
+   * A7: `list` of approvals leaves a damaged one out; the others are listed as ever.
+   */
   list(options?: { readonly sessionId?: string | undefined }): Promise<readonly ApprovalRecord[]>;
-  /** `true` for exactly one caller: the one whose call removed it. */
+  /**
+   * A8: `delete` of an approval gives `true` to exactly one caller, whose call removed it; all others, and an unknown id, get `false`.
+   * A9: After `delete` of an approval resolves, no handle loads or lists it.
+   */
   delete(id: string): Promise<boolean>;
 }
 

@@ -16,11 +16,26 @@ export interface SessionRecord {
   readonly usage: RunUsage;
   readonly savedAt: string;
 }
-/** Transcripts of `agent.session()`. Without one, they are kept in the checkpoint store. */
+/**
+ * Transcripts of `agent.session()`. Without one, they are kept in the checkpoint store.
+ * S9: The sessions part throws only what C3 names.
+ */
 export interface SessionStore {
+  /**
+   * S1: `load` of a session without a record gives `null` or `undefined`.
+   * S2: A session comes back equal as JSON, apart from `revision`, with fields that this release does not know.
+   * S3: A damaged session is `LOUSHO_CHECKPOINT_CORRUPT` with `record: 'session'`, never an absent one.
+   */
   load(id: string): Promise<SessionRecord | null | undefined>;
-  /** Compare and swap, atomic: stores `record` only if the stored revision is `expectedRevision` (0 = none stored). */
+  /**
+   * Compare and swap. `expectedRevision` 0: none is stored.
+   * S4: `saveIfRevision` stores, and gives `true`, only when the stored revision is `expectedRevision`: of callers that expect the same one, exactly one wins.
+   * S5: `saveIfRevision` stores the revision `expectedRevision + 1`, whatever `record.revision` says.
+   * S6: `saveIfRevision` that gives `false` changed nothing.
+   */
   saveIfRevision(record: SessionRecord, expectedRevision: number): Promise<boolean>;
+  /** S7: After `delete` of a session resolves, it has no record and its revision is 0 again; an unknown or damaged one is fine. */
   delete(id: string): Promise<void>;
+  /** S8: `list` of sessions gives every id that has a record, once. */
   list?(): Promise<readonly string[]>;
 }
