@@ -3,6 +3,7 @@
  * fields that this release does not know come back.
  */
 import { z } from 'zod';
+import type { Message } from './messages.ts';
 
 const timestamp = z.string();
 const count = z.number().int().nonnegative();
@@ -76,7 +77,8 @@ const messageList = z.custom<readonly unknown[]>(
   'not a list of messages',
 );
 
-function isMessage(value: unknown): boolean {
+/** Whether it is a message that can be stored and read again. */
+export function isMessage(value: unknown): value is Message {
   if (typeof value !== 'object' || value === null) return false;
   if (checkedMessages.has(value)) return true;
   if (!messageSchema.safeParse(value).success) return false;

@@ -4,6 +4,7 @@ import {
   canonicalJson,
   deepFreeze,
   frozenCopy,
+  isMessage,
   toJson,
   type AgentInput,
   type Checkpoint,
@@ -14,18 +15,17 @@ import {
 /** The messages of an input, in a form that can be stored. @throws synchronously LOUSHO_CONFIG_INVALID. */
 export function inputMessages(input: AgentInput): readonly Message[] {
   if (typeof input === 'string') return [deepFreeze({ role: 'user', content: input.toWellFormed() })];
-  const given = asMessages(input);
-  const json = toJson(given);
+  const json = toJson(asMessages(input));
   if (!json.ok) refuse(`JSON (${json.path} is not)`);
-  return frozenCopy(json.json as unknown as readonly Message[]);
+  const messages = json.json as readonly unknown[];
+  // What a store could not read back would make the run unreadable: refused before anything is stored.
+  if (!messages.every(isMessage)) refuse('a text, messages, or the parts of one user message');
+  return frozenCopy(messages);
 }
 
-function asMessages(input: Exclude<AgentInput, string>): readonly unknown[] {
-  if (!Array.isArray(input))
-    return isInputMessage(input) ? [input] : refuse('a text, messages, or the parts of one user message');
-  const items = input as readonly unknown[];
-  if (items.length > 0 && items.every(isUserPart)) return [{ role: 'user', content: items }];
-  return items.every(isInputMessage) ? items : refuse('a text, messages, or the parts of one user message');
+function asMessages(input: unknown): readonly unknown[] {
+  if (!Array.isArray(input)) return [input];
+  return input.length > 0 && input.every(isUserPart) ? [{ role: 'user', content: input }] : input;
 }
 
 /** What of `input` the conversation does not hold yet. */
@@ -42,13 +42,21 @@ export function newMessages(
     (message) => message.role !== 'system',
   );
   const shared = sharedLength(conversation, given);
-  if (shared === conversation.length) return given.slice(shared);
+  if (shared === conversation.length) {
+    // An id that the session does not hold says that this is no retry, also when the words are the same.
+    const known = inputId === undefined || shared < given.length ? shared : historyLength(given);
+    return given.slice(known);
+  }
   if (stored.status === 'finished') return given;
   const retried = inputId === undefined ? retriedLength(stored, given) : 0;
   if (retried > 0) return given.slice(retried);
   // A copy of the history that lags behind: it has what the model said, so it is no new message that happens to be equal.
-  const isHistory = given.slice(0, shared).some((message) => message.role === 'assistant');
-  return isHistory ? given.slice(shared) : given;
+  return historyLength(given.slice(0, shared)) > 0 ? given.slice(shared) : given;
+}
+
+/** How many messages at the start are a conversation that took place: up to the model's last words, and the results behind them. */
+function historyLength(messages: readonly Message[]): number {
+  return messages.findLastIndex((message) => message.role !== 'user') + 1;
 }
 
 /**
@@ -112,16 +120,6 @@ function comparable(message: Message): string {
 function isUserPart(item: unknown): boolean {
   const type = (item as { type?: unknown } | null)?.type;
   return type === 'text' || type === 'file';
-}
-
-/** Deeper checks are the provider's: what it refuses becomes its error. */
-function isInputMessage(item: unknown): boolean {
-  if (typeof item !== 'object' || item === null) return false;
-  const { role, content } = item as { role?: unknown; content?: unknown };
-  if (role === 'system') return typeof content === 'string';
-  if (role === 'user')
-    return typeof content === 'string' || (Array.isArray(content) && content.every(isUserPart));
-  return (role === 'assistant' || role === 'tool') && Array.isArray(content);
 }
 
 function refuse(want: string): never {

@@ -224,7 +224,7 @@ export function noting(
       return body(args as JsonValue, ctx);
     },
   });
-  return defined as Tool;
+  return defined;
 }
 
 /** A response that calls these tools, each with its own arguments if some are given. */
