@@ -6,6 +6,7 @@ import {
   type CheckpointHeader,
   type CheckpointHeaderEntry,
   type CheckpointStore,
+  type StoredError,
 } from '@lousho/contract';
 import type { PendingRun } from './agent.ts';
 
@@ -14,9 +15,11 @@ export async function pendingRuns(store: CheckpointStore | undefined): Promise<r
   if (store === undefined)
     throw new ConfigurationError('LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE', { operation: 'agent.pending()' });
   const entries = await unfinishedHeaders(store);
-  return entries.flatMap((entry) => {
-    const id = idOf(entry);
-    return id === undefined ? [] : [pendingRun(entry, id)];
+  return entries.flatMap(({ sessionId, header, error }) => {
+    const id = idOf(sessionId);
+    // A store of somebody else may list more than it was asked for.
+    if (id === undefined || header?.status === 'finished') return [];
+    return [header === null ? damagedRun(id, error) : pendingRun(id, header)];
   });
 }
 
@@ -42,7 +45,7 @@ interface PendingId {
 }
 
 /** A sub-agent shows through its lead, a claim not at all. */
-function idOf({ sessionId: checkpointId }: CheckpointHeaderEntry): PendingId | undefined {
+function idOf(checkpointId: string): PendingId | undefined {
   const classified = classifyCheckpointId(checkpointId);
   switch (classified.kind) {
     case 'run':
@@ -55,14 +58,14 @@ function idOf({ sessionId: checkpointId }: CheckpointHeaderEntry): PendingId | u
   }
 }
 
-function pendingRun({ header, error }: CheckpointHeaderEntry, id: PendingId): PendingRun {
-  if (header === null)
-    return {
-      ...id,
-      step: 0,
-      status: 'in-progress',
-      ...(error === undefined ? undefined : { lastError: error }),
-    };
+function damagedRun(id: PendingId, error: StoredError | undefined): PendingRun {
+  const lastError = error === undefined ? undefined : { lastError: error };
+  return { ...id, step: 0, status: 'in-progress', ...lastError };
+}
+
+type UnfinishedHeader = Exclude<CheckpointHeader, { status: 'finished' }>;
+
+function pendingRun(id: PendingId, header: UnfinishedHeader): PendingRun {
   const { runId, agentName, stepIndex: step, savedAt } = header;
   const base = { ...id, runId, agentName, step, savedAt };
   return header.status === 'awaiting-approval'
@@ -79,8 +82,7 @@ function pausedOn({
   return { status: 'awaiting-approval', approvalId, approvalIds, approvalKind } as const;
 }
 
-function interruptedBy(header: Exclude<CheckpointHeader, { status: 'awaiting-approval' }>) {
-  if (header.status === 'finished') return { status: 'in-progress' } as const;
+function interruptedBy(header: Exclude<UnfinishedHeader, { status: 'awaiting-approval' }>) {
   const { lastError, attempts, finishReason, parkedAt } = header;
   return {
     status: 'in-progress',
