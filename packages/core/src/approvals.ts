@@ -74,14 +74,14 @@ async function findWaiting(parts: AgentParts, id: string): Promise<ApprovalReque
 
 type IsWaiting = (record: ApprovalRecord) => boolean | Promise<boolean>;
 
-/** From the headers of the paused runs, all at once, where the store gives them; else each run is loaded. */
+/** From the headers of the paused runs, all at once, where the store gives them. Only what they do not explain is loaded: leftovers. */
 async function waitingIn({ checkpoints: store }: AgentParts): Promise<IsWaiting> {
   const headers = await store?.listHeaders?.({ status: 'awaiting-approval' });
   if (headers === undefined) return (record) => isWaitedOn(store, record);
   const ids = new Set(
     headers.flatMap(({ header }) => (header?.status === 'awaiting-approval' ? header.approvalIds : [])),
   );
-  return (record) => record.snapshot !== undefined || ids.has(record.id);
+  return (record) => ids.has(record.id) || isWaitedOn(store, record);
 }
 
 /** A record that its run does not wait on is a leftover: hidden. One whose run cannot be read is shown: deciding it says why. */

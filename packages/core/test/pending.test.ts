@@ -1,5 +1,5 @@
 /** `agent.pending()`: what an operator sees of the runs that are not over, and what can be done with each. */
-import { LLMProviderError, SDKError, type CheckpointListEntry } from '@lousho/contract';
+import { LLMProviderError, SDKError } from '@lousho/contract';
 import { mockModel } from '@lousho/testing';
 import { expect, it } from 'vitest';
 import { refusal, rejection } from './support/read.ts';
@@ -189,14 +189,14 @@ onEveryStore('a damaged record', (world) => {
         if (damaged(id)) throw damage;
         return world.checkpoints.load(id);
       },
-      async list(options) {
-        const entries = await world.checkpoints.list(options);
-        return entries.map((entry): CheckpointListEntry => {
-          const { sessionId } = entry;
-          return damaged(sessionId) ? { sessionId, status: 'in-progress', checkpoint: null, error } : entry;
-        });
+      async listHeaders(options) {
+        const { status = [] } = options ?? {};
+        const headers = (await world.checkpoints.listHeaders(options)).filter(
+          ({ sessionId }) => !damaged(sessionId),
+        );
+        const entry = { sessionId: 'job-2', status: 'in-progress', header: null, error } as const;
+        return isDamaged && status.includes('in-progress') ? [...headers, entry] : headers;
       },
-      listHeaders: undefined,
       async delete(id, options) {
         isDamaged = false;
         return world.checkpoints.delete(id, options);
@@ -239,6 +239,11 @@ onEveryStore('a damaged record', (world) => {
     await refusal(agent.approvals.resolve({ id, approved: true }), 'LOUSHO_CHECKPOINT_CORRUPT');
     expect([model.calls.length, work.runs.length]).toEqual([asked, 0]);
     expect(await agent.approvals.get(id)).toMatchObject({ id });
+  });
+
+  it('keeps its approval in the list: deciding it says what is wrong', async () => {
+    const { agent, id } = await givenDamage();
+    expect((await agent.approvals.list()).map((request) => request.id)).toContain(id);
   });
 
   it('can be dropped, and the id starts afresh', async () => {
