@@ -46,13 +46,6 @@ export class MemoryHistory {
     return this.rings.get(id)?.entries.length ?? 0;
   }
 
-  /** Drops the oldest entries of a run, but never its newest. */
-  dropOldest(id: string, count: number): void {
-    const ring = this.rings.get(id);
-    if (ring === undefined) return;
-    for (let left = count; left > 0 && ring.entries.length > 1; left -= 1) dropOldest(ring);
-  }
-
   delete(id: string): void {
     this.rings.delete(id);
   }

@@ -37,9 +37,10 @@ export class MemoryLeases {
     return holdsLease(this.held.get(id) ?? null, owner, fence);
   }
 
-  isLive(id: string, nowMs: number): boolean {
-    const lease = this.held.get(id);
-    return lease !== undefined && nowMs < lease.expiresAtMs;
+  liveIds(nowMs: number): ReadonlySet<string> {
+    const ids = new Set<string>();
+    for (const [id, { expiresAtMs }] of this.held) if (nowMs < expiresAtMs) ids.add(id);
+    return ids;
   }
 
   end(id: string): void {

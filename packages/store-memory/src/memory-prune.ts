@@ -1,6 +1,7 @@
 /** What may go because it is old, and what must stay because somebody still needs it. */
 import {
   classifyCheckpointId,
+  ConfigurationError,
   type Checkpoint,
   type CheckpointStatus,
   type Clock,
@@ -10,135 +11,153 @@ import {
 import type { MemoryState } from './memory-state.ts';
 import { statusOf } from './stored-status.ts';
 
-/** Everything that is older, over all parts. Checkpoints decide: approvals and sessions only go when no run that stays needs them. */
+/**
+ * Everything that is older, over all parts. Checkpoints decide: approvals and sessions only go when no run that stays needs them.
+ * @throws synchronously LOUSHO_CONFIG_INVALID
+ */
 export function pruneStore(state: MemoryState, clock: Clock, options: PruneOptions): PruneResult {
-  const age = ageLimit(clock, options);
-  const runIds = prunableRuns(state, age);
-  const historyIds = prunableHistories(state, age, runIds);
-  const approvalIds = prunableApprovals(state, age, runIds);
-  const sessionIds = prunableSessions(state, age, runIds);
-  const result: PruneResult = {
+  const plan = resolvePlan(state, clock, options);
+  const runIds = prunableRuns(state, plan);
+  const historyIds = prunableHistories(state, plan, runIds);
+  const approvalIds = prunableApprovals(state, plan, runIds);
+  const sessionIds = prunableSessions(state, plan, runIds);
+  let historyEntries = 0;
+  for (const id of historyIds) historyEntries += state.history.countOf(id);
+  if (options.dryRun !== true) {
+    for (const id of runIds) state.removeCheckpoint(id);
+    for (const id of historyIds) state.history.delete(id);
+    for (const id of approvalIds) state.approvals.delete(id);
+    for (const id of sessionIds) state.sessions.delete(id);
+  }
+  return {
     checkpoints: runIds.size,
-    historyEntries: sum(historyIds.values()),
+    historyEntries,
     approvals: approvalIds.length,
     sessions: sessionIds.length,
   };
-  if (options.dryRun === true) return result;
-  removeRuns(state, runIds);
-  for (const [id, count] of historyIds) {
-    if (count === state.history.countOf(id)) state.history.delete(id);
-    else state.history.dropOldest(id, count);
-  }
-  for (const id of approvalIds) state.approvals.delete(id);
-  for (const id of sessionIds) state.sessions.delete(id);
-  return result;
 }
 
 /** Finished runs alone, with their history: what `retentionMs` promises. */
 export function pruneFinishedRuns(state: MemoryState, clock: Clock, olderThanMs: number): void {
-  removeRuns(state, prunableRuns(state, ageLimit(clock, { olderThanMs })));
-}
-
-interface AgeLimit {
-  readonly statuses: readonly CheckpointStatus[];
-  readonly nowMonotonicMs: number;
-  isOld(time: string): boolean;
-}
-
-function ageLimit(clock: Clock, { olderThanMs, statuses = ['finished'] }: PruneOptions): AgeLimit {
-  const cutoffMs = clock.wallMs() - olderThanMs;
-  return {
-    statuses,
-    nowMonotonicMs: clock.monotonicMs(),
-    // A time that cannot be read is never old: better kept than lost.
-    isOld: (time) => Date.parse(time) <= cutoffMs,
-  };
-}
-
-/** Ids of old runs and of what is below them. A sub-agent goes with its lead, never before: the lead still reads its result. */
-function prunableRuns(state: MemoryState, age: AgeLimit): Set<string> {
-  const prunable = new Set<string>();
-  const children: { readonly id: string; readonly leadId: string }[] = [];
-  for (const [id, checkpoint] of state.checkpoints) {
-    const kind = classifyCheckpointId(id);
-    if (kind.kind === 'child') children.push({ id, leadId: kind.leadId });
-    else if (isWanted(checkpoint, age) && !isNeeded(state, id, checkpoint, age)) prunable.add(id);
-  }
-  for (const { id, leadId } of children) {
-    const savedAt = state.checkpoints.get(id)?.savedAt ?? '';
-    const isOrphan = !state.checkpoints.has(leadId) && age.isOld(savedAt);
-    const isLeased = [id, leadId].some((leased) => state.leases.isLive(leased, age.nowMonotonicMs));
-    if (prunable.has(leadId) || (isOrphan && !isLeased)) prunable.add(id);
-  }
-  return prunable;
-}
-
-function isWanted(checkpoint: Checkpoint, age: AgeLimit): boolean {
-  return age.statuses.includes(statusOf(checkpoint)) && age.isOld(checkpoint.savedAt);
-}
-
-/** Somebody executes it, or a person has to decide about it. */
-function isNeeded(state: MemoryState, id: string, checkpoint: Checkpoint, age: AgeLimit): boolean {
-  return state.leases.isLive(id, age.nowMonotonicMs) || waitsForPerson(checkpoint);
-}
-
-function waitsForPerson(checkpoint: Checkpoint): boolean {
-  return checkpoint.approvals.some((approval) => approval.decision === undefined);
-}
-
-/** How many of the oldest entries may go, by id. A run that stays keeps its newest one, and one that is needed keeps all. */
-function prunableHistories(
-  state: MemoryState,
-  age: AgeLimit,
-  runIds: ReadonlySet<string>,
-): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const id of state.history.ids()) {
-    const checkpoint = runIds.has(id) ? undefined : state.checkpoints.get(id);
-    if (checkpoint !== undefined && isNeeded(state, id, checkpoint, age)) continue;
-    const entries = state.history.newestFirst(id);
-    const firstOld = entries.findIndex((entry) => age.isOld(entry.savedAt));
-    const oldCount = firstOld === -1 ? 0 : entries.length - firstOld;
-    const count = runIds.has(id) ? entries.length : Math.min(oldCount, entries.length - (checkpoint ? 1 : 0));
-    if (count > 0) counts.set(id, count);
-  }
-  return counts;
-}
-
-/** Records that no run waits on any more. One that carries its run with it waits by itself. */
-function prunableApprovals(state: MemoryState, age: AgeLimit, runIds: ReadonlySet<string>): string[] {
-  const ids: string[] = [];
-  for (const { id, checkpointId, createdAt, snapshot } of state.approvals.values()) {
-    const checkpoint = state.checkpoints.get(checkpointId);
-    const isOrphan = snapshot === undefined && (checkpoint === undefined || !waitsForPerson(checkpoint));
-    if (runIds.has(checkpointId) || (isOrphan && age.isOld(createdAt))) ids.push(id);
-  }
-  return ids;
-}
-
-/** Old conversations without a turn under way. They count as finished. */
-function prunableSessions(state: MemoryState, age: AgeLimit, runIds: ReadonlySet<string>): string[] {
-  if (!age.statuses.includes('finished')) return [];
-  const busy = new Set<string>();
-  for (const id of state.checkpoints.keys()) {
-    const kind = classifyCheckpointId(id);
-    if (kind.kind === 'session' && !runIds.has(id)) busy.add(kind.sessionId);
-  }
-  const ids: string[] = [];
-  for (const { id, savedAt } of state.sessions.values())
-    if (age.isOld(savedAt) && !busy.has(id) && !state.leases.isLive(id, age.nowMonotonicMs)) ids.push(id);
-  return ids;
-}
-
-function removeRuns(state: MemoryState, ids: Iterable<string>): void {
-  for (const id of ids) {
+  for (const id of prunableRuns(state, resolvePlan(state, clock, { olderThanMs }))) {
     state.removeCheckpoint(id);
     state.history.delete(id);
   }
 }
 
-function sum(counts: Iterable<number>): number {
-  let total = 0;
-  for (const count of counts) total += count;
-  return total;
+interface PrunePlan {
+  readonly statuses: readonly CheckpointStatus[];
+  /** Ids that somebody executes. */
+  readonly liveIds: ReadonlySet<string>;
+  isOld(time: string): boolean;
+}
+
+function resolvePlan(
+  state: MemoryState,
+  clock: Clock,
+  { olderThanMs, statuses = ['finished'] }: PruneOptions,
+): PrunePlan {
+  if (!(olderThanMs >= 0)) {
+    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
+      option: 'olderThanMs',
+      got: olderThanMs,
+      want: 'a number of milliseconds, 0 or more',
+    });
+  }
+  const cutoffMs = clock.wallMs() - olderThanMs;
+  return {
+    statuses,
+    liveIds: state.leases.liveIds(clock.monotonicMs()),
+    // A time that cannot be read is never old: better kept than lost.
+    isOld: (time) => Date.parse(time) <= cutoffMs,
+  };
+}
+
+/** Ids of old runs and of what is below them. */
+function prunableRuns(state: MemoryState, plan: PrunePlan): Set<string> {
+  const childrenOf = childrenByLead(state);
+  const prunable = new Set<string>();
+  for (const [id, checkpoint] of state.checkpoints) {
+    const children = childrenOf.get(id) ?? [];
+    const isNeeded = [id, ...children].some((one) => isInUse(state, plan, one));
+    if (isNeeded || !plan.isOld(checkpoint.savedAt) || !mayGo(state, plan, id, checkpoint)) continue;
+    for (const one of [id, ...children]) prunable.add(one);
+  }
+  return prunable;
+}
+
+function childrenByLead(state: MemoryState): ReadonlyMap<string, readonly string[]> {
+  const children = new Map<string, string[]>();
+  for (const id of state.checkpoints.keys()) {
+    const kind = classifyCheckpointId(id);
+    if (kind.kind !== 'child') continue;
+    const siblings = children.get(kind.leadId);
+    if (siblings === undefined) children.set(kind.leadId, [id]);
+    else siblings.push(id);
+  }
+  return children;
+}
+
+function mayGo(state: MemoryState, plan: PrunePlan, id: string, checkpoint: Checkpoint): boolean {
+  const kind = classifyCheckpointId(id);
+  // The result of a sub-agent is its lead's to take: it goes with the lead, or when there is none.
+  if (kind.kind === 'child') return !state.checkpoints.has(kind.leadId) && !plan.liveIds.has(kind.leadId);
+  // The claim of a schedule is no run; old, it is only in the way.
+  return plan.statuses.includes(statusOf(checkpoint)) || id.endsWith('.fire');
+}
+
+/** Somebody executes it, or a person has to decide about it. */
+function isInUse(state: MemoryState, plan: PrunePlan, id: string): boolean {
+  const checkpoint = state.checkpoints.get(id);
+  return plan.liveIds.has(id) || (checkpoint !== undefined && undecidedIds(checkpoint).length > 0);
+}
+
+function undecidedIds({ approvals = [] }: Partial<Checkpoint>): string[] {
+  return approvals.filter(({ decision }) => decision === undefined).map(({ id }) => id);
+}
+
+/** Those of the runs that go, and those that outlived their run and are old too. */
+function prunableHistories(
+  state: MemoryState,
+  plan: PrunePlan,
+  runIds: ReadonlySet<string>,
+): readonly string[] {
+  return [...state.history.ids()].filter((id) => {
+    if (runIds.has(id)) return true;
+    const [newest] = state.history.newestFirst(id, 1);
+    const isLeftOver = !state.checkpoints.has(id) && !plan.liveIds.has(id);
+    return isLeftOver && newest !== undefined && plan.isOld(newest.savedAt);
+  });
+}
+
+/** Records that no run waits on any more. One that carries its run with it waits by itself. */
+function prunableApprovals(
+  state: MemoryState,
+  plan: PrunePlan,
+  runIds: ReadonlySet<string>,
+): readonly string[] {
+  const ids: string[] = [];
+  for (const { id, checkpointId, createdAt, snapshot } of state.approvals.values()) {
+    const checkpoint = state.checkpoints.get(checkpointId);
+    const isWaitedOn = checkpoint !== undefined && undecidedIds(checkpoint).includes(id);
+    const isOrphan = snapshot === undefined && !isWaitedOn && plan.isOld(createdAt);
+    if (runIds.has(checkpointId) || (isOrphan && !plan.liveIds.has(checkpointId))) ids.push(id);
+  }
+  return ids;
+}
+
+/** Old conversations without a turn under way. They count as finished. */
+function prunableSessions(
+  state: MemoryState,
+  plan: PrunePlan,
+  runIds: ReadonlySet<string>,
+): readonly string[] {
+  if (!plan.statuses.includes('finished')) return [];
+  const busy = new Set(plan.liveIds);
+  for (const id of [...state.checkpoints.keys(), ...plan.liveIds]) {
+    const kind = classifyCheckpointId(id);
+    if (kind.kind === 'session' && !runIds.has(id)) busy.add(kind.sessionId);
+  }
+  const records = [...state.sessions.values()];
+  return records.filter(({ id, savedAt }) => plan.isOld(savedAt) && !busy.has(id)).map(({ id }) => id);
 }

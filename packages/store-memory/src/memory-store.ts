@@ -45,12 +45,12 @@ export function memoryStore(options: StoreOptions = {}): FullAgentStore {
   };
 }
 
-/** A look at every run is not for free: once a minute of use is often enough for anything that people count in hours. */
-const RETENTION_SWEEP_MS = 60_000;
+/** Often enough that nothing stays a tenth longer than it should, and not more often than a look at every run is worth. */
+const LONGEST_SWEEP_MS = 60 * 60_000;
 
 /** Drops old finished runs now and then while runs are saved. */
 function retention(state: MemoryState, clock: Clock, retentionMs: number): () => void {
-  const everyMs = Math.min(RETENTION_SWEEP_MS, retentionMs);
+  const everyMs = Math.min(retentionMs / 10, LONGEST_SWEEP_MS);
   let nextSweepMs = clock.monotonicMs() + everyMs;
   return () => {
     if (clock.monotonicMs() < nextSweepMs) return;

@@ -94,13 +94,39 @@ it('removes sub-agents with their lead or when they are orphans, never before', 
   expect(await storedIds()).toEqual([child('just-gone'), 'working', child('working')].sort());
 });
 
-it('drops old entries of a run that stays, but keeps its newest', async () => {
-  await store.checkpoints.save('stuck', inProgress(daysAgo(13)));
-  await store.checkpoints.save('stuck', inProgress(daysAgo(12)));
-  await store.checkpoints.save('stuck', inProgress(daysAgo(11)));
-  expect(await prune()).toEqual({ ...nothing, historyEntries: 2 });
-  expect(await store.checkpoints.history('stuck')).toMatchObject([daysAgo(11)]);
+it('leaves a lead whose sub-agent somebody executes, or which waits for a person', async () => {
+  await store.checkpoints.save('lead', finished(daysAgo(11)));
+  await store.checkpoints.save('lead.sub-abcd1234-1-0', awaitingApproval('a-1', daysAgo(11)));
   expect(await prune()).toEqual(nothing);
+  await store.checkpoints.save('lead.sub-abcd1234-1-0', inProgress(daysAgo(11)));
+  await store.checkpoints.acquireLease('lead.sub-abcd1234-1-0', 'holder', 30_000);
+  expect(await prune()).toEqual(nothing);
+  await clock.advance(30_000);
+  expect(await prune()).toMatchObject({ checkpoints: 2 });
+});
+
+it('leaves what a run that was only just begun is about to need', async () => {
+  const old = { createdAt: daysAgo(11).savedAt, checkpointId: 'order-7' };
+  await store.approvals.save(approvalRecord('a-1', old));
+  await store.checkpoints.save('order-7.sub-abcd1234-1-0', inProgress(daysAgo(11)));
+  await store.checkpoints.acquireLease('order-7', 'holder', 30_000);
+  expect(await prune()).toEqual(nothing);
+});
+
+it('removes the old claims of schedules, which are no runs', async () => {
+  await store.checkpoints.save('nightly.fire', inProgress(daysAgo(11)));
+  expect(await prune()).toMatchObject({ checkpoints: 1 });
+});
+
+it.each([-1, Number.NaN])('refuses the age %d', async (olderThanMs) => {
+  await expect(prune({ olderThanMs })).rejects.toMatchObject({ code: 'LOUSHO_CONFIG_INVALID' });
+});
+
+it('leaves the history of a run that stays alone', async () => {
+  await store.checkpoints.save('stuck', inProgress(daysAgo(13)));
+  await store.checkpoints.save('stuck', inProgress(daysAgo(11)));
+  expect(await prune()).toEqual(nothing);
+  expect(await store.checkpoints.history('stuck')).toHaveLength(2);
 });
 
 it('drops a history that outlived its run', async () => {
@@ -116,7 +142,7 @@ it('removes old conversations, but none with a turn under way', async () => {
   await store.sessions.saveIfRevision(sessionRecord('paused', daysAgo(11)), 0);
   await store.checkpoints.save('paused.turn-3', awaitingApproval('a-1', daysAgo(11)));
   await store.sessions.saveIfRevision(sessionRecord('busy', daysAgo(11)), 0);
-  await store.checkpoints.acquireLease('busy', 'holder', 30_000);
+  await store.checkpoints.acquireLease('busy.turn-8', 'holder', 30_000);
   expect(await prune({ statuses: ['in-progress'] })).toMatchObject({ sessions: 0 });
   expect(await prune()).toMatchObject({ sessions: 1 });
   expect(await store.sessions.list?.()).toEqual(['busy', 'paused', 'young']);
@@ -135,7 +161,7 @@ it('drops finished runs by itself once they are older than the retention, as the
   await clock.advance(DAY_MS - 1);
   await store.checkpoints.save('busy', inProgress(daysAgo(0)));
   expect(await storedIds()).toEqual(['busy', 'done', 'stuck']);
-  await clock.advance(60_000);
+  await clock.advance(60 * 60_000);
   await store.checkpoints.save('busy', inProgress(daysAgo(0)));
   expect(await storedIds()).toEqual(['busy', 'stuck']);
   expect(await store.checkpoints.history('done')).toEqual([]);
