@@ -82,7 +82,7 @@ describe('every code', () => {
     expect(messageOf([])).toBe('The option "o" must be w; got a list.');
     expect(messageOf(() => 1)).toBe('The option "o" must be w; got a function.');
     expect(new SDKError('LOUSHO_AGENT_DRIFT', errorSamples.LOUSHO_AGENT_DRIFT[0]).message).toBe(
-      'The agent that resumes "a" is not the one that began it: sub-agent mailer: model m is now n, tool a added, tool b removed, input of tool c changed, instructions changed. Nothing was changed.',
+      'The agent that resumes "order-7" is not the one that began it: sub-agent mailer: model large is now small, tool look_up added, tool search removed, input of tool pay changed, instructions changed. Nothing was changed.',
     );
     expect(new SDKError('LOUSHO_TOOL_ARGS_INVALID', errorSamples.LOUSHO_TOOL_ARGS_INVALID[0]).message).toBe(
       'The changed arguments do not fit the tool "pay": items[0].cents: expected a number; expected an object',
