@@ -350,6 +350,22 @@ it('finds the checkpoint of a sub-agent that was left behind', async () => {
   await expect(crashSweep(scenario)).rejects.toThrow('sub-agent "lead.sub-abcd1234-1-0" was left behind');
 });
 
+it('closes each storage once, when its processes are gone', async () => {
+  let [opened, closed] = [0, 0];
+  const closing: CrashScenario = {
+    createStore: ({ clock }) => {
+      opened += 1;
+      return { ...referenceStore({ clock }), close: async () => void (closed += 1) };
+    },
+    async run(world) {
+      await world.store.checkpoints?.save('a', greeting);
+      await world.store.close?.();
+    },
+  };
+  expect((await crashSweep(closing)).failures).toEqual([]);
+  expect([opened, closed]).toEqual([5, 5]);
+});
+
 it('works on a store with nothing but save, load and delete', async () => {
   const minimal: CrashScenario = {
     createStore: ({ clock }) => {

@@ -30,7 +30,7 @@ export interface CrashOutcome {
   readonly history: readonly CheckpointHistoryEntry[];
 }
 export interface CrashScenario {
-  /** Empty storage that outlives the processes of one crash. Default: `referenceStore` on the clock of `ports`. */
+  /** Empty storage that outlives the processes of one crash, closed in the end. Default: `referenceStore` on the clock of `ports`. */
   createStore?(ports: Ports): AgentStore | Promise<AgentStore>;
   /** `'finished'`: every run must be, and nobody may be asked for an approval any more. Default `'finished'`. */
   readonly ends?: 'finished' | 'any' | undefined;

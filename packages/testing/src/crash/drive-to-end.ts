@@ -1,0 +1,43 @@
+/** Lets the time of the machine go on while work waits, until it ends, its process dies, or nothing more will come. */
+import { platformClock } from '@lousho/contract';
+import type { ManualClock } from '../manual-clock.ts';
+import { settle } from '../settle-clock.ts';
+
+/** Long enough for a scenario on a slow disk, short enough for a test to wait for. */
+const STUCK_AFTER_REAL_MS = 5_000;
+/** While the work waits, the clock goes on by this much a turn; after so many turns, nearly three hours, nothing will come. */
+const MS_A_TURN = 1_000;
+const MAX_TURNS = 10_000;
+
+export type WorkEnd =
+  | { readonly kind: 'resolved' }
+  | { readonly kind: 'failed'; readonly error: unknown }
+  | { readonly kind: 'died' }
+  | { readonly kind: 'stuck' };
+
+export async function driveToEnd(
+  work: () => void | Promise<void>,
+  clock: ManualClock,
+  isDead: () => boolean,
+): Promise<WorkEnd> {
+  const ends: WorkEnd[] = [];
+  const fail = (error: unknown): void => void ends.push({ kind: 'failed', error });
+  void (async () => work())().then(() => ends.push({ kind: 'resolved' }), fail);
+  const giveUpAtMs = platformClock.monotonicMs() + STUCK_AFTER_REAL_MS;
+  for (let turn = 0; turn < MAX_TURNS && platformClock.monotonicMs() < giveUpAtMs; turn += 1) {
+    await settle();
+    // First: whatever a dead process believes to have reached does not count.
+    if (isDead()) return { kind: 'died' };
+    if (ends[0] !== undefined) return ends[0];
+    // A timer that throws ends a process like any uncaught error.
+    await clock.advance(MS_A_TURN).catch(fail);
+  }
+  return { kind: 'stuck' };
+}
+
+export function describeEnd(end: WorkEnd): string {
+  if (end.kind === 'stuck') return 'got stuck';
+  if (end.kind !== 'failed') return end.kind;
+  const { error } = end;
+  return `failed: ${error instanceof Error ? `${error.name}: ${error.message}` : String(error)}`;
+}
