@@ -118,6 +118,7 @@ describe('inputJsonSchema', () => {
       'Date',
     ],
     ['a Zod Date itself', z.date(), '', 'Date'],
+    ['two Zod schemas of one name', sameNameTwice(), '', 'uplicate'],
     ['a text', z.string(), '', 'the schema of an object'],
     ['a text or nothing', z.string().nullable(), '', 'the schema of an object'],
     ['an object or nothing', z.object({}).nullable(), '', 'the schema of an object'],
@@ -213,6 +214,11 @@ describe('validateArgs', () => {
     await expect(validateArgs(standardSchema({ validate: fail }), {})).rejects.toThrow('cannot be said');
   });
 });
+
+function sameNameTwice(): z.ZodType {
+  const named = { id: 'tool-schema.test' };
+  return z.object({ a: z.string().meta(named), b: z.number().meta(named) });
+}
 
 function fail(): never {
   throw new Error('cannot be said');
