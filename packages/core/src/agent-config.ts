@@ -52,6 +52,8 @@ export function resolveAgentConfig(config: AgentConfig): AgentParts {
   }
   if (typeof name !== 'string' || name === '') refuse('name', name, 'a text that is not empty');
   if (store !== undefined) requireStore(store);
+  if (config.providerTools !== undefined && !Array.isArray(config.providerTools))
+    refuse('providerTools', config.providerTools, 'a list of provider tools');
   return {
     name,
     checkpoints: store?.checkpoints,
@@ -78,6 +80,22 @@ function requireStore(store: AgentStore): void {
       store,
       'an AgentStore with a checkpoints part; a checkpoint store alone goes in as { checkpoints: store }',
     );
+  }
+  for (const part of ['checkpoints', 'approvals', 'sessions'] as const)
+    if (store[part] !== undefined) requireMethods(part, store[part]);
+}
+
+/** What each part of a store must have; the rest is optional and detected. */
+const requiredMethods = {
+  checkpoints: ['save', 'load', 'delete'],
+  approvals: ['save', 'load', 'list', 'delete'],
+  sessions: ['load', 'saveIfRevision', 'delete'],
+} as const;
+
+function requireMethods(part: keyof typeof requiredMethods, methods: unknown): void {
+  for (const name of requiredMethods[part]) {
+    const method: unknown = (methods as Record<string, unknown> | null)?.[name];
+    if (typeof method !== 'function') refuse(`store.${part}.${name}`, method, 'a function');
   }
 }
 
@@ -120,6 +138,8 @@ function makeAgent(
   if (!Array.isArray(parts.tools)) refuse('tools', parts.tools, 'a list of tools made by defineTool');
   if (parts.instructions !== undefined && typeof parts.instructions !== 'string')
     refuse('instructions', parts.instructions, 'a text');
+  if (parts.model !== undefined && (typeof parts.model !== 'string' || parts.model === ''))
+    refuse('model', parts.model, 'a text that is not empty');
   return resolveAgent({
     ...parts,
     name,

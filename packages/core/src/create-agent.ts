@@ -5,6 +5,7 @@ import {
   type AgentInput,
   type AgentRun,
   type ExecutionResult,
+  type ModelSettings,
 } from '@lousho/contract';
 import { executePlan, planSend, resolveEngine, streamPlan, type OrderPlan } from '@lousho/executor/wiring';
 import { resolveAgentConfig, type AgentConfig, type AgentParts } from './agent-config.ts';
@@ -30,7 +31,13 @@ export function createAgent(config: AgentConfig): Agent {
     },
     pending: () => pendingRuns(parts.checkpoints),
     approvals: agentApprovals(parts, live),
-    shutdown: ({ timeoutMs = 10_000 } = {}) => live.shutDown(timeoutMs),
+    async shutdown({ timeoutMs = 10_000 } = {}) {
+      if (typeof timeoutMs !== 'number' || !(timeoutMs >= 0)) {
+        const want = 'a number, 0 or more';
+        throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option: 'timeoutMs', got: timeoutMs, want });
+      }
+      await live.shutDown(timeoutMs);
+    },
   };
 }
 
@@ -62,10 +69,18 @@ function engineFor(
   return resolveEngine({
     ...options,
     maxSteps: maxSteps ?? options.maxSteps,
-    modelSettings:
-      modelSettings === undefined ? options.modelSettings : { ...options.modelSettings, ...modelSettings },
+    modelSettings: mergeSettings(options.modelSettings, modelSettings),
     approvalTtlMs: approvalTtlMs ?? options.approvalTtlMs,
   });
+}
+
+/** Setting by setting. What is no object goes on as it is, and is refused by name. */
+function mergeSettings(
+  agents: ModelSettings | undefined,
+  calls: ModelSettings | undefined,
+): ModelSettings | undefined {
+  if (calls === undefined) return agents;
+  return typeof calls === 'object' && calls !== null ? { ...agents, ...calls } : calls;
 }
 
 function planResume(

@@ -15,6 +15,7 @@ import {
 import { inputMessages } from './accept-input.ts';
 import { executeOrder } from './execute-order.ts';
 import { ephemeralCheckpoints } from './ephemeral-store.ts';
+import { refuseOption, requireObject, requireText } from './require-option.ts';
 import { agentOfDefinition, type AgentSource } from './resolved-agent.ts';
 import { RunEvents } from './run-events.ts';
 import { startRunHandle } from './run-handle.ts';
@@ -112,6 +113,7 @@ export function planSend(send: SendPlan): OrderPlan {
     });
   }
   const messages = inputMessages(send.input);
+  const { metadata, principal, businessState } = storableOptions(send);
   const isDurable = sessionId !== undefined && store !== undefined;
   if (!isDurable && messages.length === 0) throw new ConfigurationError('LOUSHO_INPUT_EMPTY', {});
   return {
@@ -123,9 +125,9 @@ export function planSend(send: SendPlan): OrderPlan {
     approvals: send.approvals,
     source: send.source,
     engine,
-    metadata: storable('metadata', send.metadata),
-    principal: storable('principal', send.principal),
-    businessState: storable('businessState', send.businessState),
+    metadata,
+    principal,
+    businessState,
     signal: send.signal,
     whenBusy: 'wait',
     leaseWaitMs: 0,
@@ -141,6 +143,32 @@ function planOf(options: ExecuteOptions): OrderPlan {
     source: agentOfDefinition(agent, provider, toolRegistry),
     engine: resolveEngine(options),
   });
+}
+
+/** What of the options is stored with the run: only what can be read again. @throws LOUSHO_CONFIG_INVALID by name */
+function storableOptions(
+  options: InputOptions,
+): Pick<InputOptions, 'metadata' | 'principal' | 'businessState'> {
+  const { inputId, signal } = options;
+  if (inputId !== undefined) requireText('inputId', inputId);
+  if (signal !== undefined && !isAbortSignal(signal)) refuseOption('signal', signal, 'an AbortSignal');
+  const metadata = storable('metadata', options.metadata);
+  if (metadata !== undefined) requireObject('metadata', metadata);
+  const principal = storable('principal', options.principal);
+  if (principal !== undefined) {
+    requireObject('principal', principal, 'an object with an id');
+    requireText('principal.id', principal.id);
+  }
+  return { metadata, principal, businessState: storable('businessState', options.businessState) };
+}
+
+/** By its shape: a signal of another realm is one, too. */
+function isAbortSignal(signal: unknown): boolean {
+  const { aborted, addEventListener } = (signal ?? {}) as {
+    readonly aborted?: unknown;
+    readonly addEventListener?: unknown;
+  };
+  return typeof aborted === 'boolean' && typeof addEventListener === 'function';
 }
 
 /** A frozen JSON copy. @throws LOUSHO_CONFIG_INVALID with the path of what JSON cannot say */

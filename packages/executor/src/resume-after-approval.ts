@@ -17,6 +17,7 @@ import { isInstructions } from './check-agent.ts';
 import { findApproval } from './decide-approval.ts';
 import { ephemeralCheckpoints } from './ephemeral-store.ts';
 import { executePlan, streamPlan, type OrderPlan } from './execute.ts';
+import { refuseOption, requireObject } from './require-option.ts';
 import { agentOfDefinition, type AgentSource } from './resolved-agent.ts';
 import { resolveEngine, type AgentDefinition, type Engine, type EngineOptions } from './run-options.ts';
 import type { ToolRegistry } from './tool-registry.ts';
@@ -78,6 +79,7 @@ export interface DecisionWiring {
 /** Reads before anything is taken: a decision that can change nothing fails at once, also while the run executes. */
 export async function planDecision(wired: DecisionWiring): Promise<OrderPlan> {
   const { decision, inbox, engine } = wired;
+  requireDecision(decision);
   const { id } = decision;
   const checkpointId = typeof id === 'string' ? checkpointIdOfApproval(id) : undefined;
   if (checkpointId === undefined) throw new SDKError('LOUSHO_APPROVAL_NOT_FOUND', { approvalId: String(id) });
@@ -113,6 +115,16 @@ export async function planDecision(wired: DecisionWiring): Promise<OrderPlan> {
     // An executing run is busy for as long as it likes; another decision only for a moment.
     leaseWaitMs: isWaiting(found.checkpoint) ? DECISION_LEASE_WAIT_MS : 0,
   };
+}
+
+/** Nothing but a plain yes is a yes: what arrives here has often been text in a browser. */
+function requireDecision(decision: ApprovalDecision): void {
+  requireObject('decision', decision, 'an object with id and approved');
+  if (typeof decision.approved !== 'boolean') refuseOption('approved', decision.approved, 'true or false');
+  for (const option of ['note', 'by', 'answer'] as const) {
+    const text: unknown = decision[option];
+    if (text !== undefined && typeof text !== 'string') refuseOption(option, text, 'a text');
+  }
 }
 
 /** The state of a run without a store lies in its record. */

@@ -1,6 +1,5 @@
 /** The options of `execute` and its like, and what they resolve to: validated once, every default filled in. */
 import {
-  ConfigurationError,
   resolvePorts,
   type AgentEvent,
   type AgentHooks,
@@ -19,6 +18,14 @@ import {
   type SandboxExecute,
   type Telemetry,
 } from '@lousho/contract';
+import {
+  refuseOption,
+  requireAbove,
+  requireAtLeast,
+  requireFunction,
+  requireObject,
+  requireWholeNumber,
+} from './require-option.ts';
 import type { ToolRegistry } from './tool-registry.ts';
 
 export interface LeaseOptions {
@@ -124,13 +131,16 @@ export function resolveEngine(options: EngineOptions): Engine {
   if (toolConcurrency !== 'unbounded')
     requireWholeNumber('toolConcurrency', toolConcurrency, 1, "a whole number, 1 or more, or 'unbounded'");
   if (!['warn', 'error', 'ignore'].includes(onAgentDrift))
-    refuse('onAgentDrift', onAgentDrift, "'warn', 'error' or 'ignore'");
+    refuseOption('onAgentDrift', onAgentDrift, "'warn', 'error' or 'ignore'");
   if (options.approvalTtlMs !== undefined) requireAbove('approvalTtlMs', options.approvalTtlMs, 0);
-  for (const [name, max] of Object.entries(limits) as [string, number | undefined][])
-    if (max !== undefined) requireAbove(`limits.${name}`, max, 0);
+  requireLimits(limits);
+  for (const option of ['onEvent', 'sandboxExecute'] as const)
+    if (options[option] !== undefined) requireFunction(option, options[option]);
+  for (const option of ['modelSettings', 'telemetry'] as const)
+    if (options[option] !== undefined) requireObject(option, options[option]);
   return {
     onEvent: options.onEvent,
-    hooks: isHookList(hooks) ? hooks : [hooks],
+    hooks: resolveHooks(hooks),
     toolConcurrency: toolConcurrency === 'unbounded' ? Infinity : toolConcurrency,
     maxSteps,
     limits,
@@ -139,56 +149,68 @@ export function resolveEngine(options: EngineOptions): Engine {
     onAgentDrift,
     approvalTtlMs: options.approvalTtlMs,
     sandboxExecute: options.sandboxExecute,
-    lease: options.lease === false ? undefined : resolveLease(options.lease ?? {}),
+    lease: resolveLease(options.lease),
     telemetry: options.telemetry ?? {},
     ports: resolvePorts(options.ports),
   };
 }
 
-function resolveRetry({
-  maxRetries = 2,
-  delayMs = 1_000,
-  maxDelayMs = 30_000,
-}: RetryOptions): Engine['retry'] {
+const everyLimit: { readonly [Name in keyof RunLimits]-?: true } = {
+  maxTotalTokens: true,
+  maxModelCalls: true,
+  maxToolCalls: true,
+  maxCostUsd: true,
+};
+
+/** A limit that nobody knows would limit nothing, so its name is refused. */
+function requireLimits(limits: RunLimits): void {
+  requireObject('limits', limits);
+  for (const [name, max] of Object.entries(limits) as [string, unknown][]) {
+    const names = Object.keys(everyLimit);
+    if (!names.includes(name)) refuseOption(`limits.${name}`, max, `one of ${names.join(', ')}`);
+    if (max !== undefined) requireAbove(`limits.${name}`, max, 0);
+  }
+}
+
+const everyHook: { readonly [Name in keyof AgentHooks]-?: true } = {
+  beforeModel: true,
+  afterModel: true,
+  beforeTool: true,
+  afterTool: true,
+  onFinish: true,
+};
+
+function resolveHooks(given: NonNullable<EngineOptions['hooks']>): readonly AgentHooks[] {
+  const list = isHookList(given) ? given : [given];
+  for (const hooks of list) {
+    requireObject('hooks', hooks, 'an object with hooks, or a list of them');
+    for (const name of Object.keys(everyHook)) {
+      const hook: unknown = Reflect.get(hooks, name);
+      if (hook !== undefined) requireFunction(`hooks.${name}`, hook);
+    }
+  }
+  return list;
+}
+
+function resolveRetry(retry: RetryOptions): Engine['retry'] {
+  requireObject('retry', retry);
+  const { maxRetries = 2, delayMs = 1_000, maxDelayMs = 30_000 } = retry;
   requireWholeNumber('retry.maxRetries', maxRetries, 0);
   requireAtLeast('retry.delayMs', delayMs, 0);
   requireAtLeast('retry.maxDelayMs', maxDelayMs, 0);
   return { maxRetries, delayMs, maxDelayMs };
 }
 
-function resolveLease({
-  ttlMs = 30_000,
-  heartbeatMs = ttlMs / 3,
-}: LeaseOptions): NonNullable<Engine['lease']> {
+function resolveLease(lease: EngineOptions['lease'] = {}): Engine['lease'] {
+  if (lease === false) return undefined;
+  requireObject('lease', lease, 'an object, or false');
+  const { ttlMs = 30_000, heartbeatMs = ttlMs / 3 } = lease;
   requireAbove('lease.ttlMs', ttlMs, 0);
   requireAbove('lease.heartbeatMs', heartbeatMs, 0);
   // With a heartbeat every half period one late renewal would already lose the lease.
   if (heartbeatMs > ttlMs / 2)
-    refuse('lease.heartbeatMs', heartbeatMs, `at most half of lease.ttlMs (${ttlMs})`);
+    refuseOption('lease.heartbeatMs', heartbeatMs, `at most half of lease.ttlMs (${ttlMs})`);
   return { ttlMs, heartbeatMs };
-}
-
-export function requireWholeNumber(
-  option: string,
-  got: unknown,
-  least: number,
-  want = `a whole number, ${least} or more`,
-): void {
-  if (!Number.isSafeInteger(got) || (got as number) < least) refuse(option, got, want);
-}
-
-function requireAbove(option: string, got: unknown, bound: number): void {
-  if (typeof got !== 'number' || !(got > bound) || got === Infinity)
-    refuse(option, got, `a number above ${bound}`);
-}
-
-function requireAtLeast(option: string, got: unknown, least: number): void {
-  if (typeof got !== 'number' || !(got >= least) || got === Infinity)
-    refuse(option, got, `a number, ${least} or more`);
-}
-
-function refuse(option: string, got: unknown, want: string): never {
-  throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option, got, want });
 }
 
 function isHookList(hooks: AgentHooks | readonly AgentHooks[]): hooks is readonly AgentHooks[] {
