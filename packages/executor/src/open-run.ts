@@ -50,7 +50,7 @@ function openSend(
   request: Extract<RunRequest, { type: 'send' }>,
 ): Opening {
   if (stored === null)
-    return request.messages.length === 0
+    return request.messages.every(({ role }) => role === 'system')
       ? refuse(new ConfigurationError('LOUSHO_INPUT_EMPTY', { sessionId: id }))
       : { type: 'new' };
   if (stored.status === 'awaiting-approval') return refuse(awaitingApproval(id, stored));

@@ -11,6 +11,7 @@ import {
   type ApprovalStore,
   type Checkpoint,
   type CheckpointStore,
+  type Clock,
   type ErrorCode,
   type ExecutionResult,
   type InProgressCheckpoint,
@@ -24,6 +25,7 @@ import {
   type ToolResultPart,
 } from '@lousho/contract';
 import { memoryStore } from '@lousho/store-memory';
+import { crashingStore, type CrashPoint, type CrashingStore } from '@lousho/testing/crash';
 import {
   manualClock,
   mockModel,
@@ -72,7 +74,12 @@ export interface Setup extends Partial<
   readonly isDurable?: boolean;
   /** This process's own view of the store. */
   readonly store?: AgentStore;
+  /** The process dies at this store call: it and all later ones never settle, and its timers never fire. */
+  readonly diesAt?: CrashPoint;
 }
+
+/** Longer than a lease: whoever comes then may take the run over. */
+const AFTER_A_CRASH_MS = 10 * 60_000;
 
 /** One process with one agent. A new process over the same storage is `world.onNewProcess(...)`. */
 export class World {
@@ -81,11 +88,14 @@ export class World {
   readonly ports: Ports;
   readonly events: AgentEvent[] = [];
   readonly #setup: Setup;
+  readonly #process: CrashingStore;
 
   constructor(setup: Setup = {}) {
     this.#setup = setup;
     this.storage = setup.storage ?? givenStorage();
-    this.ports = testPorts(this.storage.clock);
+    this.#process = crashingStore(setup.store ?? this.storage.store, { point: setup.diesAt });
+    const ports = testPorts(this.storage.clock);
+    this.ports = { ...ports, clock: this.#processClock() };
     this.model = mockModel(setup.script ?? [], { clock: this.storage.clock });
   }
 
@@ -93,24 +103,21 @@ export class World {
     return this.storage.clock;
   }
   get checkpoints(): CheckpointStore {
-    return need((this.#setup.store ?? this.storage.store).checkpoints);
+    return need(this.#process.store.checkpoints);
   }
   get approvals(): ApprovalStore {
-    return need((this.#setup.store ?? this.storage.store).approvals);
+    return need(this.#process.store.approvals);
+  }
+  get isDead(): boolean {
+    return this.#process.isDead;
   }
   get provider(): LLMProvider {
     return this.#setup.provider ?? this.model;
   }
 
   options(more: Partial<ExecuteOptions> = {}): Omit<ExecuteOptions, 'input'> {
-    const {
-      storage: _storage,
-      script: _script,
-      tools,
-      isDurable = true,
-      store: _store,
-      ...rest
-    } = this.#setup;
+    const { tools, isDurable = true, ...setup } = this.#setup;
+    const { storage: _storage, script: _script, store: _store, diesAt: _diesAt, ...rest } = setup;
     return {
       agent: {},
       ...rest,
@@ -160,7 +167,25 @@ export class World {
 
   /** The same storage; what the setup does not name stays as it was. */
   onNewProcess(setup: Partial<Setup> = {}): World {
-    return new World({ ...this.#setup, storage: this.storage, ...setup });
+    const { diesAt: _diesAt, ...same } = this.#setup;
+    return new World({ ...same, storage: this.storage, ...setup });
+  }
+
+  /** This process dies now, if it did not yet; the new one finds its lease run out. */
+  async afterCrash(setup: Partial<Setup> = {}): Promise<World> {
+    this.#process.kill();
+    await this.clock.advance(AFTER_A_CRASH_MS);
+    return this.onNewProcess(setup);
+  }
+
+  /** Runs until this process is dead. */
+  async untilDead(work: Promise<unknown>): Promise<void> {
+    const ended = work.then(
+      () => 'it ended',
+      (error: unknown) => error,
+    );
+    await this.clock.advance(0);
+    if (!this.isDead) throw new Error('The process lives.', { cause: await ended });
   }
 
   async stored(): Promise<Checkpoint | undefined> {
@@ -183,6 +208,15 @@ export class World {
 
   eventTypes(): readonly string[] {
     return this.events.filter(({ type }) => type !== 'checkpoint.saved').map(({ type }) => type);
+  }
+
+  #processClock(): Clock {
+    const machine = this.storage.clock;
+    return {
+      wallMs: () => machine.wallMs(),
+      monotonicMs: () => machine.monotonicMs(),
+      setTimer: (callback, delayMs) => machine.setTimer(() => this.isDead || callback(), delayMs),
+    };
   }
 
   #decision(decision: ApprovalDecision, more: Partial<ExecuteOptions>) {
