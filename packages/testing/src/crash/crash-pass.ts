@@ -4,7 +4,7 @@ import { manualClock, type ManualClock } from '../manual-clock.ts';
 import { referenceStore } from '../reference-store.ts';
 import { testPorts } from '../test-ports.ts';
 import { CrashJournal } from './crash-journal.ts';
-import { brokenPromises } from './crash-promises.ts';
+import { brokenPromises, lostSaves } from './crash-promises.ts';
 import type { CrashOutcome, CrashPoint, CrashScenario, CrashWorld } from './crash-scenario.ts';
 import { crashingStore, type CrashingStore } from './crashing-store.ts';
 import { describeEnd, driveToEnd, type WorkEnd } from './drive-to-end.ts';
@@ -34,10 +34,10 @@ export async function runPass(scenario: CrashScenario, { crash }: PassPlan): Pro
   const store = await (scenario.createStore?.(testPorts(clock)) ?? referenceStore({ clock }));
   const machine: Machine = { store, clock, journal: new CrashJournal() };
   try {
-    const { calls, end, restart } = await runProcesses(scenario, machine, crash?.point);
-    const { journal } = machine;
-    if (end.kind === 'resolved') return { journal, calls, ...(await judge(scenario, machine, crash)) };
-    return { journal, calls, ...problemOf(end, `Process ${restart}`) };
+    const { calls, end, restart, lost } = await runProcesses(scenario, machine, crash?.point);
+    const verdict =
+      end.kind === 'resolved' ? await judge(scenario, machine, crash) : problemOf(end, `Process ${restart}`);
+    return { ...verdict, journal: machine.journal, calls, problems: [...lost, ...verdict.problems] };
   } finally {
     await store.close?.();
   }
@@ -54,6 +54,8 @@ interface ProcessesEnd {
   /** Of the last process. */
   readonly end: WorkEnd;
   readonly restart: number;
+  /** What each process that ended left less than it had saved. */
+  readonly lost: readonly string[];
 }
 
 /** Starts a process again until its work is done. Without a planned crash the first one must do it. */
@@ -62,6 +64,7 @@ async function runProcesses(
   machine: Machine,
   point: CrashPoint | undefined,
 ): Promise<ProcessesEnd> {
+  const lost: string[] = [];
   let calls: readonly string[] = [];
   for (let restart = 0; ; restart += 1) {
     const { world, crashing, stop } = startProcess(machine, restart, restart === 0 ? point : undefined);
@@ -73,8 +76,9 @@ async function runProcesses(
     stop();
     if (restart === 0) calls = crashing.calls;
     const isOver = end.kind === 'resolved' || end.kind === 'stuck';
-    if (isOver || point === undefined || restart === MAX_RESTARTS) return { calls, end, restart };
+    if (isOver || point === undefined || restart === MAX_RESTARTS) return { calls, end, restart, lost };
     await machine.clock.advance(RESTART_AFTER_MS);
+    lost.push(...(await lostSaves(machine.store, machine.journal)));
   }
 }
 

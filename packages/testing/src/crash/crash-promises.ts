@@ -42,6 +42,16 @@ export async function brokenPromises(end: PassEnd): Promise<string[]> {
   return problems;
 }
 
+/** Saves that the store acknowledged and does not have, once no process is there to repeat them. */
+export async function lostSaves(store: AgentStore, journal: CrashJournal): Promise<string[]> {
+  const problems: string[] = [];
+  for (const { id, saves, isDeleted } of journal.runs) {
+    if (isDeleted || sameJson(await store.checkpoints?.load(id), saves.at(-1))) continue;
+    problems.push(`"${id}": save ${saves.length} was acknowledged, and something else is stored.`);
+  }
+  return problems;
+}
+
 /** How one run ended. */
 function* endProblems(
   { sessionId: id, status, checkpoint, error }: CheckpointListEntry,

@@ -5,9 +5,12 @@ import { settle } from '../settle-clock.ts';
 
 /** Long enough for a scenario on a slow disk, short enough for a test to wait for. */
 const STUCK_AFTER_REAL_MS = 5_000;
-/** While the work waits, the clock goes on by this much a turn; after so many turns, nearly three hours, nothing will come. */
-const MS_A_TURN = 1_000;
-const MAX_TURNS = 10_000;
+/**
+ * While the work waits, the clock goes on by this much a turn: little, so that a hash or another moment of real waiting lasts no
+ * heartbeat. After so many turns, half an hour, nothing will come.
+ */
+const MS_A_TURN = 100;
+const MAX_TURNS = 20_000;
 
 export type WorkEnd =
   | { readonly kind: 'resolved' }
