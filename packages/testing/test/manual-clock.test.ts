@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { manualClock, testPorts } from '../src/index.ts';
 
@@ -142,4 +143,26 @@ it('gives each ports a process of its own and never says that one is gone', () =
   expect(one.clock).toBe(clock);
   expect(one.processes.own().instanceId).not.toBe(other.processes.own().instanceId);
   expect(one.processes.isGone(other.processes.own())).toBe(false);
+});
+
+it('runs any set of timers in the order of their times, each once, and none that was cancelled', async () => {
+  const timer = fc.record({ delayMs: fc.nat(50), isCancelled: fc.boolean() });
+  await fc.assert(
+    fc.asyncProperty(fc.array(timer), fc.array(fc.nat(30)), async (timers, advances) => {
+      const clock = manualClock(0);
+      const ran: { readonly index: number; readonly atMs: number }[] = [];
+      timers.forEach(({ delayMs, isCancelled }, index) => {
+        const cancel = clock.setTimer(() => ran.push({ index, atMs: clock.wallMs() }), delayMs);
+        if (isCancelled) cancel();
+      });
+      for (const ms of advances) await clock.advance(ms);
+      const passedMs = advances.reduce((sum, ms) => sum + ms, 0);
+      const due = timers
+        .map(({ delayMs, isCancelled }, index) => ({ index, atMs: delayMs, isCancelled }))
+        .filter(({ atMs, isCancelled }) => !isCancelled && advances.length > 0 && atMs <= passedMs)
+        .map(({ index, atMs }) => ({ index, atMs }));
+      // The sort is stable: timers of one time keep the order in which they were set.
+      expect(ran).toEqual(due.sort((a, b) => a.atMs - b.atMs));
+    }),
+  );
 });
