@@ -36,7 +36,9 @@ export function isDeepFrozen(value: unknown): boolean {
 
 function hasFrozenParts(value: object): boolean {
   if (frozen.has(value)) return true;
-  return Object.isFrozen(value) && Object.values(value).every((part) => !isObject(part) || hasFrozenParts(part));
+  return (
+    Object.isFrozen(value) && Object.values(value).every((part) => !isObject(part) || hasFrozenParts(part))
+  );
 }
 
 function isObject(value: unknown): value is object {

@@ -73,17 +73,20 @@ const messageSchema = z.discriminatedUnion('role', [
 /** Entries of a history share their messages: each is checked once. */
 const checkedMessages = new WeakSet<object>();
 const messageList = z.custom<readonly unknown[]>(
-  (list) => Array.isArray(list) && list.every(isMessage),
+  (list) => Array.isArray(list) && list.every(isStoredMessage),
   'not a list of messages',
 );
 
-/** Whether it is a message that can be stored and read again. */
-export function isMessage(value: unknown): value is Message {
-  if (typeof value !== 'object' || value === null) return false;
-  if (checkedMessages.has(value)) return true;
-  if (!messageSchema.safeParse(value).success) return false;
+function isStoredMessage(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null && checkedMessages.has(value)) return true;
+  if (!isMessage(value)) return false;
   checkedMessages.add(value);
   return true;
+}
+
+/** Whether it is a message that can be stored and read again. Looks anew each time: it is asked about values that may change. */
+export function isMessage(value: unknown): value is Message {
+  return messageSchema.safeParse(value).success;
 }
 
 const modelUsage = z.object({

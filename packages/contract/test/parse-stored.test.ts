@@ -7,6 +7,7 @@ import {
   addDelegated,
   addModelCall,
   emptyUsage,
+  isMessage,
   isSDKError,
   parseApprovalRecord,
   parseCheckpoint,
@@ -368,6 +369,30 @@ describe('damage', () => {
       ),
       { numRuns: 2_000 },
     );
+  });
+});
+
+describe('isMessage', () => {
+  it('knows every message that can be stored', () => {
+    for (const message of messages) expect(isMessage(message)).toBe(true);
+  });
+
+  it.each<readonly [string, unknown]>([
+    ['nothing', undefined],
+    ['a text', 'hi'],
+    ['a list', [userSays('x')]],
+    ['an unknown role', { role: 'robot', content: 'x' }],
+    ['a user message without content', { role: 'user' }],
+    ['a tool message with two results', { role: 'tool', content: [resultFor('a'), resultFor('b')] }],
+  ])('is false for %s', (_case, value) => {
+    expect(isMessage(value)).toBe(false);
+  });
+
+  it('looks again at a message that its owner has changed', () => {
+    const message = { role: 'user', content: 'x' } as Record<string, unknown>;
+    expect(isMessage(message)).toBe(true);
+    message.content = 5;
+    expect(isMessage(message)).toBe(false);
   });
 });
 
