@@ -45,7 +45,7 @@ export function agentApprovals(parts: AgentParts, live: LiveRuns): Approvals {
     },
     streamResolve(decision, options = {}) {
       const wired = wire(decision, options);
-      return streamPlan(() => planDecision(wired), parts.engine.ports.clock);
+      return streamPlan(planDecision(wired), parts.engine.ports.clock);
     },
   };
 }

@@ -48,7 +48,7 @@ async function sendAndWait(plan: OrderPlan): Promise<ExecutionResult> {
 }
 
 function streamInput(plan: OrderPlan): AgentRun {
-  return streamPlan(() => plan, plan.engine.ports.clock);
+  return streamPlan(plan, plan.engine.ports.clock);
 }
 
 function planInput(parts: AgentParts, live: LiveRuns, input: AgentInput, options: SendOptions): OrderPlan {

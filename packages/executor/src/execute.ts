@@ -40,7 +40,7 @@ export const AgentExecutor = {
   /** Wrong options throw synchronously; later failures reject `result`. */
   stream(options: ExecuteOptions): AgentRun {
     const plan = planOf(options);
-    return streamPlan(() => plan, plan.engine.ports.clock);
+    return streamPlan(plan, plan.engine.ports.clock);
   },
 };
 
@@ -53,9 +53,13 @@ export function executePlan(plan: OrderPlan): Promise<ExecutionResult | null> {
   });
 }
 
-export function streamPlan(plan: () => OrderPlan | Promise<OrderPlan>, clock: Clock): AgentRun {
+export function streamPlan(plan: OrderPlan | Promise<OrderPlan>, clock: Clock): AgentRun {
   const parts = { stop: new RunStop(clock), input: new RunInput() };
-  return startRunHandle(parts, async (sink) => required(await perform(await plan(), { ...parts, sink })));
+  return startRunHandle(parts, async (sink) => {
+    // A plan that is there takes its place in line at once: calls with one id run in the order they were made.
+    const order = plan instanceof Promise ? await plan : plan;
+    return required(await perform(order, { ...parts, sink }));
+  });
 }
 
 async function perform(

@@ -61,7 +61,7 @@ export function streamAfterApproval(
   checkpointStore?: CheckpointStore,
 ): AgentRun {
   const wired = wiring(decision, approvalStore, toolRegistry, provider, options, checkpointStore);
-  return streamPlan(() => planDecision(wired), wired.engine.ports.clock);
+  return streamPlan(planDecision(wired), wired.engine.ports.clock);
 }
 
 export interface DecisionWiring {

@@ -3,15 +3,13 @@ import { SDKError, type AgentEvent, type AgentRun, type ExecutionResult } from '
 import type { RunInput } from './run-input.ts';
 import type { RunStop } from './run-stop.ts';
 
-/** Starts the run in the next tick and returns its handle. `execute` gets the sink for the run's events. */
+/** Starts the run at once and returns its handle. `execute` gets the sink for the run's events. */
 export function startRunHandle(
   parts: { readonly input: RunInput; readonly stop: RunStop },
   execute: (sink: (event: AgentEvent) => void) => Promise<ExecutionResult>,
 ): AgentRun {
   const recorded = new RecordedEvents();
-  const result = Promise.resolve()
-    .then(() => execute((event) => recorded.add(event)))
-    .finally(() => recorded.end());
+  const result = execute((event) => recorded.add(event)).finally(() => recorded.end());
   // Whoever reads only the events is not forced to catch the result as well.
   result.catch(() => undefined);
   let isIterated = false;
