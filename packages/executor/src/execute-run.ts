@@ -140,9 +140,9 @@ async function stopRun(run: Run, stop: Stop, steps: StepEvents): Promise<Executi
 
 /** The error to reject with. A failure is noted in the stored run while it is unfinished; a lost lease and a shutdown are no failures. */
 async function noteFailure(run: Run, error: unknown): Promise<unknown> {
-  const { stop, writer } = run;
+  const { stop } = run;
   if (stop.current?.type === 'lease-lost') return stop.current.error;
-  if (stop.current?.type === 'shutdown' || writer.stored?.status !== 'in-progress') return error;
+  if (stop.current?.type === 'shutdown' || !isUnfinished(run)) return error;
   const failedAt = new Date(run.engine.ports.clock.wallMs()).toISOString();
   try {
     await run.commit({ type: 'failed', error: { ...storedError(error), failedAt } });
@@ -151,4 +151,9 @@ async function noteFailure(run: Run, error: unknown): Promise<unknown> {
     if (saveError !== error) run.events.emit('error', { error: errorEvent(saveError) });
   }
   return error;
+}
+
+/** A run that fails before its first response leaves the store as it was. */
+function isUnfinished({ checkpoint, writer: { stored } }: Run): boolean {
+  return stored === undefined ? checkpoint.stepIndex > 0 : stored.status === 'in-progress';
 }

@@ -180,12 +180,25 @@ export class World {
 
   /** Runs until this process is dead. */
   async untilDead(work: Promise<unknown>): Promise<void> {
-    const ended = work.then(
-      () => 'it ended',
-      (error: unknown) => error,
+    let end: unknown;
+    work.then(
+      () => (end = 'it ended'),
+      (error: unknown) => (end = error),
     );
-    await this.clock.advance(0);
-    if (!this.isDead) throw new Error('The process lives.', { cause: await ended });
+    await until(() => this.isDead || end !== undefined);
+    if (!this.isDead) throw new Error('The process lives.', { cause: end });
+  }
+
+  /** The end of work that waits for time to pass. */
+  async letTimePass<Value>(work: Promise<Value>, stepMs = 500): Promise<Value> {
+    let isOver = false;
+    const end = (): void => void (isOver = true);
+    work.then(end, end);
+    for (let turn = 0; !isOver; turn += 1) {
+      if (turn > 5_000) throw new Error('It does not end.');
+      await this.clock.advance(stepMs);
+    }
+    return work;
   }
 
   async stored(): Promise<Checkpoint | undefined> {
@@ -284,6 +297,14 @@ export function deferred<Value = void>(): Deferred<Value> {
     settle = { resolve, reject };
   });
   return { promise, ...need(settle) };
+}
+
+/** Without time passing. Hashing happens on another thread, so a fixed number of turns would be luck. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (let turn = 0; !(await condition()); turn += 1) {
+    if (turn > 100_000) throw new Error('It never comes.');
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }
 
 /* ── Looking at what came of it ── */
