@@ -367,7 +367,7 @@ describe('damage', () => {
           }
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: 1_000 },
     );
   });
 });
