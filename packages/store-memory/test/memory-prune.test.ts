@@ -110,7 +110,25 @@ it('leaves what a run that was only just begun is about to need', async () => {
   await store.approvals.save(approvalRecord('a-1', old));
   await store.checkpoints.save('order-7.sub-abcd1234-1-0', inProgress(daysAgo(11)));
   await store.checkpoints.acquireLease('order-7', 'holder', 30_000);
+  await store.checkpoints.save('order-8', inProgress(daysAgo(11)));
+  await store.checkpoints.delete('order-8', { keepHistory: true });
+  await store.checkpoints.acquireLease('order-8', 'holder', 30_000);
   expect(await prune()).toEqual(nothing);
+});
+
+it('leaves an approval while its own decision is waited for, and drops one beside it that is not', async () => {
+  const old = { createdAt: daysAgo(11).savedAt };
+  await store.checkpoints.save('order-7', awaitingApproval('a-2', daysAgo(11)));
+  await store.approvals.save(approvalRecord('a-1', old));
+  await store.approvals.save(approvalRecord('a-2', old));
+  expect(await prune()).toEqual({ ...nothing, approvals: 1 });
+  expect((await store.approvals.list()).map(({ id }) => id)).toEqual(['a-2']);
+});
+
+it('removes a conversation together with its last turn', async () => {
+  await store.sessions.saveIfRevision(sessionRecord('chat', daysAgo(11)), 0);
+  await store.checkpoints.save('chat.turn-3', finished(daysAgo(11)));
+  expect(await prune()).toMatchObject({ checkpoints: 1, sessions: 1 });
 });
 
 it('removes the old claims of schedules, which are no runs', async () => {
