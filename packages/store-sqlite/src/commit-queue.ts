@@ -36,6 +36,8 @@ const GIVE_UP_AFTER_MS = 10_000;
 const FIRST_RETRY_MS = 1;
 const LONGEST_RETRY_MS = 50;
 
+const none: readonly Entry[] = [];
+
 export class CommitQueue {
   #entries: Entry[] = [];
   #isScheduled = false;
@@ -77,20 +79,25 @@ export class CommitQueue {
   readonly #flush = (): void => {
     this.beforeBatch();
     this.#isScheduled = false;
-    const batch = heartbeatsFirst(this.#entries.splice(0, MAX_BATCH));
-    const busy = this.#commit(batch);
+    const busy = this.#commit(heartbeatsFirst(this.#takeBatch()));
     if (busy.length > 0) this.#waitForOthers(busy);
     else this.#retryMs = FIRST_RETRY_MS;
     if (this.#entries.length > 0) this.#schedule();
     else for (const resolve of this.#whenIdle.splice(0)) resolve();
   };
 
+  #takeBatch(): readonly Entry[] {
+    if (this.#entries.length > MAX_BATCH) return this.#entries.splice(0, MAX_BATCH);
+    const batch = this.#entries;
+    this.#entries = [];
+    return batch;
+  }
+
   /** The entries that another connection kept from being written; all others have their outcome. */
   #commit(batch: readonly Entry[]): readonly Entry[] {
-    const level = batch.some(({ write }) => write.level === 'synced') ? 'synced' : 'visible';
     const results: unknown[] = [];
     try {
-      this.database.beginWrite(level);
+      this.database.beginWrite(levelOf(batch));
       for (const { write } of batch) results.push(write.apply());
       this.database.commit();
     } catch (error) {
@@ -102,11 +109,11 @@ export class CommitQueue {
       }
       if (batch.length > 1 && !concernsAll(error)) return this.#commitEach(batch);
       for (const { write, reject } of batch) reject(writeError(error, write.operation, write.id));
-      return [];
+      return none;
     }
     this.observer.committed();
-    batch.forEach(({ resolve }, index) => resolve(results[index] as never));
-    return [];
+    for (let index = 0; index < batch.length; index += 1) batch[index]?.resolve(results[index] as never);
+    return none;
   }
 
   /** After a failure nobody knows which write it belongs to: each gets a transaction of its own, and only the culprit's fails. */
@@ -114,7 +121,7 @@ export class CommitQueue {
     for (const [index, entry] of batch.entries()) {
       if (this.#commit([entry]).length > 0) return batch.slice(index);
     }
-    return [];
+    return none;
   }
 
   /** Puts them back in front, and tries again later: the thread is free meanwhile. */
@@ -139,8 +146,14 @@ function concernsAll(error: unknown): boolean {
   return error instanceof SDKError && error.code === 'LOUSHO_STORE_REPLACED';
 }
 
-function heartbeatsFirst(batch: Entry[]): Entry[] {
-  if (!batch.some(({ write }) => write.goesFirst === true)) return batch;
+/** One save that must be durable makes the whole transaction so. */
+function levelOf(batch: readonly Entry[]): CommitLevel {
+  for (const { write } of batch) if (write.level === 'synced') return 'synced';
+  return 'visible';
+}
+
+function heartbeatsFirst(batch: readonly Entry[]): readonly Entry[] {
+  if (batch.length === 1 || !batch.some(({ write }) => write.goesFirst === true)) return batch;
   const first: Entry[] = [];
   const rest: Entry[] = [];
   const idsBefore = new Set<string | undefined>();

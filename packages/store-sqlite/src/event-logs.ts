@@ -10,9 +10,17 @@ import {
   type SharedPrefix,
 } from '@lousho/contract';
 import type { TransactionObserver } from './commit-queue.ts';
-import { KnownLogs, bytesOf, knownFrom, nextCount, noteEvent, type KnownLog } from './known-logs.ts';
+import {
+  KnownLogs,
+  bytesOf,
+  firstSeqOf,
+  knownFrom,
+  nextCount,
+  noteEvent,
+  type KnownLog,
+} from './known-logs.ts';
 import { LogReader, sessionLogId, type LogKind, type StoredLog } from './log-reader.ts';
-import type { LogRow, LogStatus, LogTables } from './log-tables.ts';
+import type { LogMark, LogRow, LogStatus, LogTables } from './log-tables.ts';
 import { LogUpkeep } from './log-upkeep.ts';
 
 /** Where a list of messages is stored: the messages after event `seq` of the log. */
@@ -41,20 +49,26 @@ export class EventLogs implements TransactionObserver {
     this.#known.rolledBack();
   }
 
-  /** Saves the state. Inside a write transaction. `next` is deeply frozen. @throws LOUSHO_STORE_VERSION_UNSUPPORTED */
-  append(id: string, next: Checkpoint, status: LogStatus, kind: LogKind): void {
+  /** Key of the log, if this handle knows it; 0 is no log's. */
+  knownKey(id: string): number {
+    return this.#known.get(id)?.key ?? 0;
+  }
+
+  /**
+   * Saves the state. Inside a write transaction. `next` is deeply frozen.
+   * @param storedMark of the log with `knownKey`, when the caller has just read it
+   * @throws LOUSHO_STORE_VERSION_UNSUPPORTED
+   */
+  append(id: string, next: Checkpoint, status: LogStatus, kind: LogKind, storedMark?: LogMark): void {
     // Before anything changes: whatever fails from here on, the log is read again after the rollback.
     this.#known.touch(id);
-    for (;;) {
-      const known = this.#knownNow(id);
-      const isSaved =
-        known === undefined
-          ? this.#appendUnknown(id, next, status, kind)
-          : this.#appendTo(known, next, status, kind);
-      if (isSaved) return;
-      // Another writer was first: its events are read, and what this save adds is computed again.
+    let known = this.#knownNow(id, storedMark);
+    // Another writer may have been first: then its events are read, and what this save adds is computed again.
+    if (known !== undefined && !this.#appendTo(known, next, status, kind)) {
       this.#known.forget(id);
+      known = undefined;
     }
+    if (known === undefined) this.#appendUnknown(id, next, status, kind);
   }
 
   /** The state of the log now, also when another handle wrote it. `undefined` when there is none. Inside a transaction. */
@@ -101,14 +115,16 @@ export class EventLogs implements TransactionObserver {
   }
 
   /** Another handle may have deleted the run, and even begun a new one: its row then has another status or is gone. */
-  #knownNow(id: string): KnownLog | undefined {
+  #knownNow(id: string, storedMark?: LogMark): KnownLog | undefined {
     const known = this.#known.get(id);
-    if (known === undefined || this.tables.statusOf(known.key) === known.status) return known;
+    if (known === undefined) return undefined;
+    const mark = storedMark ?? this.tables.markOf(known.key);
+    if (mark?.status === known.status && mark.firstSeq === firstSeqOf(known)) return known;
     this.#known.forget(id);
     return undefined;
   }
 
-  #appendUnknown(id: string, next: Checkpoint, status: LogStatus, kind: LogKind): boolean {
+  #appendUnknown(id: string, next: Checkpoint, status: LogStatus, kind: LogKind): void {
     const row = this.tables.rowById(id);
     if (row === undefined) return this.#begin(id, next, status);
     if (row.status === 'deleted') return this.#beginAnew(row, next, status, kind);
@@ -120,19 +136,20 @@ export class EventLogs implements TransactionObserver {
       if (!isSDKError(error, 'LOUSHO_CHECKPOINT_CORRUPT')) throw error;
       return this.#replaceDamaged(row, next, status, kind);
     }
-    return this.#appendTo(known, next, status, kind);
+    if (!this.#appendTo(known, next, status, kind))
+      throw new Error(`event ${known.lastSeq + 1} of "${id}" is there and was not read`);
   }
 
   /** A save replaces the state whole, so it also heals a damaged one; what was left of its history goes. */
-  #replaceDamaged(row: LogRow, next: Checkpoint, status: LogStatus, kind: LogKind): boolean {
+  #replaceDamaged(row: LogRow, next: Checkpoint, status: LogStatus, kind: LogKind): void {
     this.#upkeep.standAlone(row.key, 0);
     // Numbers are not used again, so that a handle that knows the log as it was before notices.
     const firstSeq = (this.tables.lastSeq(row.key) ?? row.firstSeq) + 1;
     this.tables.deleteEvents(row.key, 0);
-    return this.#beginAnew({ ...row, firstSeq, standsOn: null }, next, status, kind);
+    this.#beginAnew({ ...row, firstSeq, standsOn: null }, next, status, kind);
   }
 
-  #begin(id: string, next: Checkpoint, status: LogStatus): boolean {
+  #begin(id: string, next: Checkpoint, status: LogStatus): void {
     const prefix = status === 'session' ? undefined : this.#storedPrefix(id, next);
     const event = nextEvent(undefined, next, prefix?.shared);
     const standsOn = typeof event.b === 'object' ? (prefix?.key ?? null) : null;
@@ -141,11 +158,10 @@ export class EventLogs implements TransactionObserver {
     this.tables.insertEvent(key, 0, data);
     const row: LogRow = { id, key, status, standsOn, savedAtMs: savedAtMs(next), firstSeq: 0, factsSeq: 0 };
     this.#known.keep(knownFrom({ row, events: [event], sizes: [data.length], lastSeq: 0 }, next));
-    return true;
   }
 
   /** Behind the history that a deleted run left. */
-  #beginAnew(row: LogRow, next: Checkpoint, status: LogStatus, kind: LogKind): boolean {
+  #beginAnew(row: LogRow, next: Checkpoint, status: LogStatus, kind: LogKind): void {
     const seq = (this.tables.lastSeq(row.key) ?? row.firstSeq - 1) + 1;
     const event = nextEvent(undefined, next);
     const data = JSON.stringify(event);
@@ -159,9 +175,9 @@ export class EventLogs implements TransactionObserver {
     if (row.firstSeq < seq) known.segments.unshift({ seq: row.firstSeq, bytes: 0 });
     this.#upkeep.trim(known, kind);
     this.#known.keep(known);
-    return true;
   }
 
+  /** `false` when another writer was first; nothing is written then. */
   #appendTo(known: KnownLog, next: Checkpoint, status: LogStatus, kind: LogKind): boolean {
     const { loaded } = known;
     const before =

@@ -27,8 +27,9 @@ export interface KnownLog {
   lastRewriteSeq: number;
   /** Whether events replace what earlier ones said: else nothing in the log is superseded but headers. */
   hasDeadContent: boolean;
-  /** Its size when it became idle. */
-  idleBytes: number;
+  /** Its size while nobody adds to it; `undefined` while its run is in progress. */
+  idleBytes: number | undefined;
+  usedAt: number;
   /** When the log reaches this size it is worth counting how much of it is superseded. */
   countAtBytes: number;
 }
@@ -41,54 +42,62 @@ const MAX_ACTIVE = 1_000;
 const MAX_IDLE_BYTES = 32 * 1024 * 1024;
 
 export class KnownLogs {
-  /** Of runs in progress, the one used last at the end. */
-  readonly #active = new Map<string, KnownLog>();
-  /** Of all others, likewise. */
-  readonly #idle = new Map<string, KnownLog>();
+  readonly #logs = new Map<string, KnownLog>();
+  #activeCount = 0;
   #idleBytes = 0;
+  #useCount = 0;
   /** Changed by the transaction that is under way. */
-  readonly #touched = new Set<string>();
+  readonly #touched: string[] = [];
 
   get(id: string): KnownLog | undefined {
-    return this.#active.get(id) ?? this.#idle.get(id);
+    return this.#logs.get(id);
   }
 
   /** Keeps the log as the one used last. */
   keep(log: KnownLog): void {
+    log.usedAt = this.#useCount += 1;
+    const idleBytes = log.status === 'in-progress' ? undefined : bytesOf(log);
+    if (this.#logs.get(log.id) === log && log.idleBytes === idleBytes) return;
     this.forget(log.id);
-    if (log.status === 'in-progress') {
-      this.#active.set(log.id, log);
-      if (this.#active.size > MAX_ACTIVE) this.#forgetOldest(this.#active);
-      return;
-    }
-    log.idleBytes = bytesOf(log);
-    this.#idle.set(log.id, log);
-    this.#idleBytes += log.idleBytes;
-    while (this.#idleBytes > MAX_IDLE_BYTES && this.#idle.size > 1) this.#forgetOldest(this.#idle);
+    this.#logs.set(log.id, log);
+    log.idleBytes = idleBytes;
+    if (idleBytes === undefined) this.#activeCount += 1;
+    else this.#idleBytes += idleBytes;
+    if (this.#activeCount > MAX_ACTIVE || this.#idleBytes > MAX_IDLE_BYTES) this.#makeRoom();
   }
 
   touch(id: string): void {
-    this.#touched.add(id);
+    this.#touched.push(id);
   }
 
   forget(id: string): void {
-    if (this.#active.delete(id)) return;
-    this.#idleBytes -= this.#idle.get(id)?.idleBytes ?? 0;
-    this.#idle.delete(id);
+    const log = this.#logs.get(id);
+    if (log === undefined) return;
+    this.#logs.delete(id);
+    if (log.idleBytes === undefined) this.#activeCount -= 1;
+    else this.#idleBytes -= log.idleBytes;
   }
 
   committed(): void {
-    this.#touched.clear();
+    this.#touched.length = 0;
   }
 
   /** What the transaction made us believe is not true: it is read again when it is needed. */
   rolledBack(): void {
     for (const id of this.#touched) this.forget(id);
-    this.#touched.clear();
+    this.#touched.length = 0;
   }
 
-  #forgetOldest(logs: ReadonlyMap<string, KnownLog>): void {
-    for (const [oldest] of logs) return this.forget(oldest);
+  /** Forgets what was used longest ago, a tenth more than it must: sorting is not worth it for one. The newest stays. */
+  #makeRoom(): void {
+    const oldestFirst = [...this.#logs.values()].sort((a, b) => a.usedAt - b.usedAt).slice(0, -1);
+    for (const { id, idleBytes } of oldestFirst) {
+      const isTooMany =
+        idleBytes === undefined
+          ? this.#activeCount > 0.9 * MAX_ACTIVE
+          : this.#idleBytes > 0.9 * MAX_IDLE_BYTES;
+      if (isTooMany) this.forget(id);
+    }
   }
 }
 
@@ -119,7 +128,8 @@ export function knownFrom({ row, events, sizes, lastSeq }: StoredLog, checkpoint
     segments: [],
     lastRewriteSeq: row.firstSeq,
     hasDeadContent: false,
-    idleBytes: 0,
+    idleBytes: undefined,
+    usedAt: 0,
     countAtBytes: FIRST_COUNT_AT_BYTES,
   };
   events.forEach((event, index) => noteContent(log, event, row.firstSeq + index, sizes[index] ?? 0));

@@ -8,7 +8,7 @@ import {
   type LogEvent,
   type Message,
 } from '@lousho/contract';
-import { isIntact, type LogRow, type LogTables } from './log-tables.ts';
+import { eventKey, isIntact, type LogRow, type LogTables } from './log-tables.ts';
 import { damageError, isDamage, isSqliteError, type DamagedRecord } from './sqlite-errors.ts';
 
 /** How one kind of log is read and how much of its past is kept. */
@@ -70,18 +70,21 @@ export class LogReader {
 
   #readIntact(row: LogRow): StoredLog {
     const rows = this.tables.events(row.key, row.firstSeq);
-    rows.forEach((event, index) => {
-      if (event.seq !== row.firstSeq + index) throw new Error(`event ${row.firstSeq + index} is missing`);
-      if (!isIntact(row.key, event)) throw new Error(`event ${event.seq} does not match its checksum`);
-    });
     if (rows.length === 0) throw new Error('every event is missing');
-    return {
-      row,
-      // One text for all: faster than one call an event.
-      events: JSON.parse(`[${rows.map(({ data }) => data).join(',')}]`) as LogEvent[],
-      sizes: rows.map(({ data }) => data.length),
-      lastSeq: row.firstSeq + rows.length - 1,
-    };
+    const texts: string[] = [];
+    const sizes: number[] = [];
+    let expected = eventKey(row.key, row.firstSeq);
+    for (const event of rows) {
+      if (event[0] !== expected) throw new Error(`event ${row.firstSeq + texts.length} is missing`);
+      if (!isIntact(event))
+        throw new Error(`event ${row.firstSeq + texts.length} does not match its checksum`);
+      texts.push(event[1]);
+      sizes.push(event[1].length);
+      expected += 1;
+    }
+    // One text for all: faster than one call an event.
+    const events = JSON.parse(`[${texts.join(',')}]`) as LogEvent[];
+    return { row, events, sizes, lastSeq: row.firstSeq + rows.length - 1 };
   }
 
   #orDamage<Result>(row: LogRow, record: DamagedRecord, read: () => Result): Result {

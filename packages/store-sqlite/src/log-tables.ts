@@ -20,11 +20,17 @@ export interface LogRow {
   readonly savedAtMs: number;
 }
 
-export interface EventRow {
-  readonly seq: number;
-  readonly data: string;
-  readonly sum: number;
+/**
+ * What changes in a row when another handle deletes the run, begins it anew, ends it, or drops old events. While it is the same, the
+ * numbers behind the last known event are free or taken by somebody who wrote since, and never were taken and dropped.
+ */
+export interface LogMark {
+  readonly status: LogStatus;
+  readonly firstSeq: number;
 }
+
+/** Key in the table, text, checksum. */
+export type EventRow = [k: number, data: string, sum: number];
 
 /** An event's key in the table is its log's key and its number in one integer, so that a log lies together and needs no second index. */
 const SEQS_A_LOG = 2 ** 24;
@@ -33,7 +39,7 @@ const MAX_LOG_KEY = 2 ** 29 - 1;
 
 export class LogTables {
   readonly #rowById: Statement<[string], LogRow>;
-  readonly #statusOf: Statement<[number], LogStatus>;
+  readonly #markOf: Statement<[number], LogMark>;
   readonly #insertRow: Statement<[string, LogStatus, number | null, number]>;
   readonly #updateRow: Statement<[LogStatus, number, number, number | null, number, number]>;
   readonly #deleteRow: Statement<[number]>;
@@ -41,13 +47,13 @@ export class LogTables {
   readonly #rowsOfIds: Statement<[string, string], LogRow>;
   readonly #insertEvent: Statement<[number, string, number]>;
   readonly #replaceEvent: Statement<[string, number, number]>;
-  readonly #events: Statement<[number, number], [number, string, number]>;
+  readonly #events: Statement<[number, number], EventRow>;
   readonly #lastKey: Statement<[number, number], number | null>;
   readonly #deleteEvents: Statement<[number, number]>;
 
   constructor(connection: Database) {
     this.#rowById = connection.prepare(`SELECT ${ROW} FROM runs WHERE id = ?`);
-    this.#statusOf = connection.prepare<[number], LogStatus>('SELECT status FROM runs WHERE key = ?').pluck();
+    this.#markOf = connection.prepare('SELECT status, first_seq AS firstSeq FROM runs WHERE key = ?');
     this.#insertRow = connection.prepare(
       'INSERT INTO runs (id, status, first_seq, facts_seq, stands_on, saved_at) VALUES (?, ?, 0, 0, ?, ?)',
     );
@@ -62,7 +68,7 @@ export class LogTables {
     );
     this.#replaceEvent = connection.prepare('UPDATE events SET data = ?, sum = ? WHERE k = ?');
     this.#events = connection
-      .prepare<[number, number], [number, string, number]>(
+      .prepare<[number, number], EventRow>(
         'SELECT k, data, sum FROM events WHERE k BETWEEN ? AND ? ORDER BY k',
       )
       .raw();
@@ -76,8 +82,8 @@ export class LogTables {
     return this.#rowById.get(id);
   }
 
-  statusOf(key: number): LogStatus | undefined {
-    return this.#statusOf.get(key);
+  markOf(key: number): LogMark | undefined {
+    return this.#markOf.get(key);
   }
 
   /** Rows whose id lies between the two, both exclusive. */
@@ -120,17 +126,16 @@ export class LogTables {
   }
 
   /** In order. */
-  events(key: number, fromSeq: number, toSeq: number = SEQS_A_LOG - 1): EventRow[] {
-    const rows = this.#events.all(eventKey(key, fromSeq), eventKey(key, toSeq));
-    return rows.map(([k, data, sum]) => ({ seq: k - eventKey(key, 0), data, sum }));
+  events(key: number, fromSeq: number, toSeq: number = LAST_SEQ): EventRow[] {
+    return this.#events.all(eventKey(key, fromSeq), eventKey(key, toSeq));
   }
 
   lastSeq(key: number): number | undefined {
-    const k = this.#lastKey.get(eventKey(key, 0), eventKey(key, SEQS_A_LOG - 1));
+    const k = this.#lastKey.get(eventKey(key, 0), eventKey(key, LAST_SEQ));
     return k === undefined || k === null ? undefined : k - eventKey(key, 0);
   }
 
-  deleteEvents(key: number, fromSeq: number, toSeq: number = SEQS_A_LOG - 1): number {
+  deleteEvents(key: number, fromSeq: number, toSeq: number = LAST_SEQ): number {
     return this.#deleteEvents.run(eventKey(key, fromSeq), eventKey(key, toSeq)).changes;
   }
 }
@@ -152,6 +157,6 @@ export function checksum(k: number, data: string): number {
   return crc32(data, k % 2 ** 32) | 0;
 }
 
-export function isIntact(key: number, event: EventRow): boolean {
-  return checksum(eventKey(key, event.seq), event.data) === event.sum;
+export function isIntact([k, data, sum]: EventRow): boolean {
+  return checksum(k, data) === sum;
 }

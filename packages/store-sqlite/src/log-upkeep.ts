@@ -18,7 +18,7 @@ export class LogUpkeep {
     for (const row of this.tables.rowsStandingOn(key)) {
       const [first] = this.tables.events(row.key, row.firstSeq, row.firstSeq);
       // Damage on either side is found when the run is read; it must not keep a damaged log from being deleted.
-      const event = first === undefined ? undefined : eventOf(first.data);
+      const event = first === undefined ? undefined : eventOf(first[1]);
       if (event === undefined || typeof event.b !== 'object' || event.b.n <= keptMessages) continue;
       const messages = this.reader.intactMessagesOf(event.b.of)?.slice(0, event.b.n);
       if (messages === undefined) continue;

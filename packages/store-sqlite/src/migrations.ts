@@ -31,7 +31,7 @@ export const MIGRATIONS: readonly string[] = [
     renew_count INTEGER NOT NULL,
     released INTEGER NOT NULL,
     holder TEXT
-  ) WITHOUT ROWID;
+  );
   CREATE TABLE approvals (
     id TEXT PRIMARY KEY,
     checkpoint_id TEXT NOT NULL,
@@ -39,7 +39,7 @@ export const MIGRATIONS: readonly string[] = [
     created_at TEXT NOT NULL,
     record TEXT NOT NULL,
     sum INTEGER NOT NULL
-  );
+  ) WITHOUT ROWID;
   `,
 ];
 

@@ -20,6 +20,7 @@ import type { CommitQueue } from './commit-queue.ts';
 import type { DatabaseReader } from './database-reader.ts';
 import type { EventLogs } from './event-logs.ts';
 import type { LogKind } from './log-reader.ts';
+import type { LogMark } from './log-tables.ts';
 import { readHistory } from './sqlite-history.ts';
 import type { SqliteLeases } from './sqlite-leases.ts';
 import type { CheckpointLists } from './sqlite-lists.ts';
@@ -73,9 +74,10 @@ export class SqliteCheckpoints implements FullCheckpointStore {
       id,
       level: 'synced',
       apply: () => {
-        if (!this.#deps.leases.isHeldBy(id, owner, fence)) return false;
-        this.#append(id, next);
-        return true;
+        const { leases, logs } = this.#deps;
+        const check = leases.checkForSave(id, owner, fence, logs.knownKey(id));
+        if (check.isHeld) this.#append(id, next, check.logMark);
+        return check.isHeld;
       },
     });
   }
@@ -159,8 +161,9 @@ export class SqliteCheckpoints implements FullCheckpointStore {
     await this.close();
   }
 
-  #append(id: string, next: Checkpoint): void {
+  #append(id: string, next: Checkpoint, storedMark?: LogMark): void {
     // A checkpoint from before there was a status is an unfinished one.
-    this.#deps.logs.append(id, next, (next as Partial<Checkpoint>).status ?? 'in-progress', this.#kind);
+    const status = (next as Partial<Checkpoint>).status ?? 'in-progress';
+    this.#deps.logs.append(id, next, status, this.#kind, storedMark);
   }
 }

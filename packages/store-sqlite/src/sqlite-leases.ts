@@ -13,9 +13,16 @@ import {
 import type { CommitQueue } from './commit-queue.ts';
 import type { DatabaseReader } from './database-reader.ts';
 import { LiveOwners } from './live-owners.ts';
+import type { LogMark, LogStatus } from './log-tables.ts';
 import { TimerDelay } from './timer-delay.ts';
 
 type LeaseRow = [string, number, number, number, number, number, string | null];
+type SaveRow = [string, number, number, number, number, number, LogStatus | null, number | null];
+
+export interface SaveCheck {
+  readonly isHeld: boolean;
+  readonly logMark: LogMark | undefined;
+}
 
 /** How long a lease of somebody else has looked the same to this process. */
 interface Sighting {
@@ -37,6 +44,7 @@ export class SqliteLeases {
   readonly #timerDelay: TimerDelay;
   readonly #sightings = new Map<string, Sighting>();
   readonly #select: Statement<[string], LeaseRow>;
+  readonly #selectForSave: Statement<[number, string], SaveRow>;
   readonly #upsert: Statement<[string, string, number, number, number, number, number, string | null]>;
   readonly #delete: Statement<[string]>;
   readonly #idsBetween: Statement<[string, string], string>;
@@ -52,9 +60,18 @@ export class SqliteLeases {
         'SELECT owner, fence, expires_at, ttl_ms, renew_count, released, holder FROM leases WHERE id = ?',
       )
       .raw();
+    this.#selectForSave = connection
+      .prepare<[number, string], SaveRow>(
+        'SELECT owner, fence, expires_at, ttl_ms, renew_count, released, status, first_seq ' +
+          'FROM leases LEFT JOIN runs ON runs.key = ? WHERE leases.id = ?',
+      )
+      .raw();
     this.#upsert = connection.prepare(
-      'INSERT OR REPLACE INTO leases (id, owner, fence, expires_at, ttl_ms, renew_count, released, holder) ' +
-        'VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+      `INSERT INTO leases (id, owner, fence, expires_at, ttl_ms, renew_count, released, holder)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, fence = excluded.fence, expires_at = excluded.expires_at,
+         ttl_ms = excluded.ttl_ms, renew_count = excluded.renew_count, released = excluded.released,
+         holder = excluded.holder`,
     );
     this.#delete = connection.prepare('DELETE FROM leases WHERE id = ?');
     this.#idsBetween = connection
@@ -101,11 +118,16 @@ export class SqliteLeases {
     });
   }
 
-  /** Inside the transaction of the save. */
-  isHeldBy(id: string, owner: string, fence: number | undefined): boolean {
-    if (holdsLease(this.#readWithoutHolder(id), owner, fence)) return true;
-    this.#liveOwners.remove(id, owner, fence);
-    return false;
+  /**
+   * Inside the transaction of the save: whether the owner still has the lease, and with the same look the mark of the log with this
+   * key, for the one who is about to append to it.
+   */
+  checkForSave(id: string, owner: string, fence: number | undefined, logKey: number): SaveCheck {
+    const row = this.#selectForSave.get(logKey, id);
+    const isHeld = row !== undefined && holdsLease(recordOf(id, row, undefined), owner, fence);
+    if (!isHeld) this.#liveOwners.remove(id, owner, fence);
+    const [status, firstSeq] = [row?.[6] ?? null, row?.[7] ?? null];
+    return { isHeld, logMark: status === null || firstSeq === null ? undefined : { status, firstSeq } };
   }
 
   /** Ends the lease of a deleted run, and its number too: a run that still executes is refused at its next save. */
@@ -116,7 +138,7 @@ export class SqliteLeases {
 
   /** Whether somebody may be executing the run: not released, and not expired for longer than clocks may differ. */
   isLive(id: string): boolean {
-    const current = this.#readWithoutHolder(id);
+    const current = this.read(id);
     if (current === null || current.released === true) return false;
     return this.#ports.clock.wallMs() < current.expiresAtMs + current.ttlMs;
   }
@@ -150,12 +172,6 @@ export class SqliteLeases {
   read(id: string): LeaseRecord | null {
     const row = this.#select.get(id);
     return row === undefined ? null : recordOf(id, row, holderOf(row));
-  }
-
-  /** On the way of every save: the holder's facts are text that only take-overs need. */
-  #readWithoutHolder(id: string): LeaseRecord | null {
-    const row = this.#select.get(id);
-    return row === undefined ? null : recordOf(id, row, undefined);
   }
 
   #write(lease: LeaseRecord): void {
@@ -234,7 +250,7 @@ export class SqliteLeases {
   }
 }
 
-function recordOf(id: string, row: LeaseRow, holder: ProcessFacts | undefined): LeaseRecord {
+function recordOf(id: string, row: LeaseRow | SaveRow, holder: ProcessFacts | undefined): LeaseRecord {
   const [owner, fence, expiresAtMs, ttlMs, renewCount, released] = row;
   return {
     ...{ id, owner, fence, expiresAtMs, ttlMs, renewCount },

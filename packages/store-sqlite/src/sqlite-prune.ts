@@ -149,7 +149,7 @@ export class Pruning {
   #lastEvent(row: LogRow): LogEvent | undefined {
     const seq = this.#logs.tables.lastSeq(row.key);
     const [event] = seq === undefined ? [] : this.#logs.tables.events(row.key, seq, seq);
-    return event !== undefined && isIntact(row.key, event) ? (JSON.parse(event.data) as LogEvent) : undefined;
+    return event !== undefined && isIntact(event) ? (JSON.parse(event[1]) as LogEvent) : undefined;
   }
 }
 
