@@ -6,7 +6,7 @@ import type { Run } from './run.ts';
 import { errorEvent } from './run-events.ts';
 import { abortedResult, pausedOrFinished } from './run-result.ts';
 import type { Stop } from './run-stop.ts';
-import { hopelessResults, runTools } from './run-tools.ts';
+import { hopelessResults, reportResult, runTools } from './run-tools.ts';
 import { StepEvents } from './step-events.ts';
 
 /**
@@ -109,6 +109,7 @@ async function takeResponse(run: Run, outcome: ModelOutcome, steps: StepEvents):
       if (status === 'finished') run.input.close();
       const text = textOf(message);
       if (text !== '') run.events.emit('text.done', { text });
+      for (const result of results) reportResult(run, result, 0);
       steps.responded(finishReason, usage);
       for (const hooks of run.engine.hooks) await hooks.afterModel?.(hookContext(run), outcome.response);
       await run.writer.save();

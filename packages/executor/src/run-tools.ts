@@ -31,19 +31,21 @@ async function runAllAtOnce(batch: ToolBatch, calls: readonly OpenCall[]): Promi
   await Promise.all(ready.map(([open, prepared]) => batch.execute(open, prepared)));
 }
 
-/** Each call's gate is evaluated, and its mark saved, just before it starts; one call at a time passes the gate. */
+/** Each call's gate is evaluated, and its mark saved, just before it starts; one call at a time passes the gate, so they start in call order. */
 async function runSome(batch: ToolBatch, calls: readonly OpenCall[]): Promise<void> {
   const waiting = [...calls];
   let gate: Promise<unknown> = Promise.resolve();
   const worker = async (): Promise<void> => {
     for (let open = waiting.shift(); open !== undefined; open = waiting.shift()) {
       const current = open;
-      const passing = gate.then(() => batch.prepare(current));
+      const passing = gate.then(async () => {
+        const prepared = await batch.prepare(current);
+        if (prepared?.needsMark) await batch.mark([current]);
+        return prepared;
+      });
       gate = passing;
       const prepared = await passing;
-      if (prepared === undefined) continue;
-      if (prepared.needsMark) await batch.mark([current]);
-      await batch.execute(current, prepared);
+      if (prepared !== undefined) await batch.execute(current, prepared);
     }
   };
   await Promise.all(Array.from({ length: batch.run.engine.toolConcurrency }, worker));
@@ -176,7 +178,7 @@ class ToolBatch {
   }
 }
 
-function reportResult(
+export function reportResult(
   run: Run,
   { toolCallId, toolName, result, kind }: ToolResultPart,
   durationMs: number,
