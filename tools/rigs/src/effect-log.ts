@@ -1,0 +1,110 @@
+/** What the processes of a rig wrote down, and what their parent did to them: one line each, in the order in which it happened. */
+import fs from 'node:fs';
+import type { CheckpointDigest } from '../workers/transcript-digest.mjs';
+
+interface Written {
+  /** Milliseconds that all processes of the machine count alike. */
+  readonly at: number;
+  readonly worker: string;
+}
+interface InOperation extends Written {
+  readonly op: string;
+  readonly session: string;
+}
+interface UnderLease extends InOperation {
+  readonly fence: number;
+}
+/** An effect: `turnAt` is when the turn of the event loop began that it began in. The engine looks at its lease no earlier than that. */
+interface Effect extends UnderLease {
+  readonly turnAt: number;
+}
+interface ToolCall {
+  readonly callId: string;
+  readonly toolName: string;
+  readonly key: string;
+  readonly step: number;
+}
+
+export type Outcome =
+  | {
+      readonly type: 'resolved';
+      readonly finishReason: string;
+      readonly approvalIds?: readonly string[];
+      readonly pending?: readonly { readonly sessionId: string; readonly status: string }[];
+    }
+  | {
+      readonly type: 'rejected';
+      readonly code?: string;
+      readonly message: string;
+      readonly details?: Record<string, unknown>;
+      readonly cause?: string;
+    };
+
+/** Before the signal is sent. */
+export type SignalLine = Written & { readonly kind: 'worker.killed' | 'worker.stopped' | 'worker.continued' };
+type OperationBegan = InOperation & {
+  readonly kind: 'op.began';
+  readonly action: 'send' | 'resume' | 'decide' | 'look';
+  readonly inputId?: string;
+};
+/** Before the decision is asked for. */
+type OperationDecided = InOperation & {
+  readonly kind: 'op.decided';
+  readonly approvalId: string;
+  readonly callId?: string;
+  readonly approved: boolean;
+};
+type OperationEnded = InOperation & { readonly kind: 'op.ended'; readonly outcome: Outcome };
+/** `askedAt`: just before the store was asked. */
+type LeaseTaken = UnderLease & { readonly kind: 'lease.taken'; readonly askedAt: number };
+type LeaseRenewed = UnderLease & { readonly kind: 'lease.renewed'; readonly askedAt: number };
+type LeaseReleasing = UnderLease & { readonly kind: 'lease.releasing' };
+/** The store said that it holds this. */
+type SaveAcknowledged = UnderLease & {
+  readonly kind: 'save.acknowledged';
+  readonly askedAt: number;
+  readonly digest: CheckpointDigest;
+};
+/** The run told that it is saved. */
+type SavedEvent = UnderLease & {
+  readonly kind: 'event.saved';
+  readonly status: string;
+  readonly step: number;
+};
+/** `position` counts the responses of the whole conversation, from 1. */
+type ModelAsked = Effect & { readonly kind: 'model.asked'; readonly position: number };
+type ModelAnswered = UnderLease & { readonly kind: 'model.answered'; readonly position: number };
+type ToolStarted = Effect & ToolCall & { readonly kind: 'tool.started' };
+type ToolDone = UnderLease & ToolCall & { readonly kind: 'tool.done' };
+
+export type LogLine =
+  | SignalLine
+  | OperationBegan
+  | OperationDecided
+  | OperationEnded
+  | LeaseTaken
+  | LeaseRenewed
+  | LeaseReleasing
+  | SaveAcknowledged
+  | SavedEvent
+  | ModelAsked
+  | ModelAnswered
+  | ToolStarted
+  | ToolDone;
+export type LineOf<Kind extends LogLine['kind']> = Extract<LogLine, { readonly kind: Kind }>;
+
+/** A process that dies leaves whole lines: each is one write. */
+export function readEffectLog(path: string): readonly LogLine[] {
+  if (!fs.existsSync(path)) return [];
+  const lines = fs.readFileSync(path, 'utf8').split('\n');
+  if (lines.pop() !== '') throw new Error(`${path} ends in the middle of a line`);
+  return lines.map((line) => JSON.parse(line) as LogLine);
+}
+
+export function appendSignal(path: string, worker: string, kind: SignalLine['kind']): void {
+  fs.appendFileSync(path, `${JSON.stringify({ at: nowMs(), worker, kind } satisfies SignalLine)}\n`);
+}
+
+function nowMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}

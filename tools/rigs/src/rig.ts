@@ -1,0 +1,90 @@
+/** A folder with a database and an effect log, and the processes that work there. Nothing of it is left when it is disposed. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import Sqlite from 'better-sqlite3';
+import type { Checkpoint } from '@lousho/contract';
+import { SqliteStore } from '@lousho/store-sqlite';
+import { readEffectLog, type LogLine } from './effect-log.ts';
+import { WorkerProcess, type WorkerJob } from './worker-process.ts';
+
+export type JobOptions = Omit<WorkerJob, 'worker' | 'databasePath' | 'logPath'>;
+
+export class Rig {
+  readonly folder: string;
+  readonly databasePath: string;
+  readonly logPath: string;
+  readonly #workers: WorkerProcess[] = [];
+  #store: SqliteStore | undefined;
+  #startCount = 0;
+
+  constructor(name: string, databaseFolder?: string) {
+    this.folder = fs.mkdtempSync(path.join(os.tmpdir(), `lousho-${name}-`));
+    this.databasePath = path.join(databaseFolder ?? this.folder, 'runs.db');
+    this.logPath = path.join(this.folder, 'effects.jsonl');
+  }
+
+  /** It loads its code and waits for `begin`: a rig that needs many processes starts the next one while the last one works. */
+  start(job: JobOptions): WorkerProcess {
+    const worker = new WorkerProcess({
+      worker: `w${(this.#startCount += 1)}`,
+      databasePath: this.databasePath,
+      logPath: this.logPath,
+      ...job,
+    });
+    this.#workers.push(worker);
+    return worker;
+  }
+
+  async startReady(job: JobOptions): Promise<WorkerProcess> {
+    const worker = this.start(job);
+    const ready = worker.ready();
+    worker.begin();
+    await ready;
+    return worker;
+  }
+
+  log(): readonly LogLine[] {
+    return readEffectLog(this.logPath);
+  }
+
+  /** Our own handle on the database. */
+  get store(): SqliteStore {
+    return (this.#store ??= new SqliteStore(this.databasePath));
+  }
+
+  load(session: string): Promise<Checkpoint | null> {
+    return this.store.checkpoints.load(session);
+  }
+
+  /** Every row of the database as it is now. Heartbeats change leases all the time: their times are left out. */
+  rows(): string {
+    const database = new Sqlite(this.databasePath, { readonly: true });
+    try {
+      const tables = database
+        .prepare<[], string>("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        .pluck()
+        .all();
+      return tables
+        .flatMap((table) => [
+          `-- ${table}`,
+          ...database
+            .prepare<[], Record<string, unknown>>(`SELECT * FROM ${table}`)
+            .all()
+            .map(({ expires_at: _expiry, renew_count: _count, ...row }) => JSON.stringify(row)),
+        ])
+        .join('\n');
+    } finally {
+      database.close();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await Promise.all(this.#workers.filter((worker) => worker.isAlive).map((worker) => worker.kill()));
+      await this.#store?.close();
+    } finally {
+      fs.rmSync(this.folder, { recursive: true, force: true });
+    }
+  }
+}

@@ -1,0 +1,111 @@
+// A process of a rig: opens the store, and does what its parent asks for until it is told to end, or is killed.
+//
+// Started with one argument in JSON: `{ worker, databasePath, logPath, script, modelMs, lease, storeFault, echo, holdDecisions }`. The
+// parent sends `{ type: 'begin' }`, then `{ type: 'perform', op, session, action }` and `{ type: 'open', gate }`, and `{ type: 'end' }`.
+import { SqliteStore } from '@lousho/store-sqlite';
+import { currentOperation, openEffectLog } from './effect-log.mjs';
+import { observedStore } from './observed-store.mjs';
+import { openGates, scriptedAgent } from './scripted-agent.mjs';
+import { turnClock } from './turn-clock.mjs';
+
+const job = JSON.parse(process.argv[2]);
+const gates = openGates();
+let sqlite;
+let agent;
+let log;
+
+process.on('message', (message) => {
+  switch (message.type) {
+    case 'begin':
+      begin();
+      break;
+    case 'perform':
+      void perform(message);
+      break;
+    case 'open':
+      gates.open(message.gate);
+      break;
+    case 'end':
+      void end();
+      break;
+    default:
+      throw new Error(`Unknown message ${message.type}`);
+  }
+});
+// Without its parent nobody wants to know how it goes on.
+process.on('disconnect', () => process.exit());
+tell({ type: 'loaded' });
+
+function begin() {
+  log = openEffectLog(job.logPath, job.worker, (line) => job.echo && tell({ type: 'line', line }));
+  sqlite = new SqliteStore(job.databasePath, { ports: { clock: turnClock } });
+  const store = observedStore(sqlite, { log, fault: job.storeFault, beforeSave });
+  agent = scriptedAgent({ ...job.agent, store, log, gates });
+  tell({ type: 'ready' });
+}
+
+async function beforeSave({ approvals }) {
+  if (!job.holdDecisions || !approvals.some(({ decision }) => decision !== undefined)) return;
+  tell({ type: 'holding', gate: 'decision' });
+  await gates.passed('decision');
+}
+
+async function perform({ op, session, action }) {
+  await currentOperation.run({ op, session }, async () => {
+    log.write({ kind: 'op.began', action: action.type, inputId: action.inputId });
+    const outcome = await outcomeOf(() => performAction(op, session, action));
+    log.write({ kind: 'op.ended', outcome });
+    tell({ type: 'ended', op, outcome });
+  });
+}
+
+async function performAction(op, session, action) {
+  switch (action.type) {
+    case 'send':
+      return agent.send(`Input ${action.inputId}`, { sessionId: session, inputId: action.inputId });
+    case 'resume':
+      return agent.resume(session);
+    case 'decide':
+      return decide(op, session, action);
+    case 'look':
+      return { finishReason: 'looked', pending: await agent.pending() };
+    default:
+      throw new Error(`Unknown action ${action.type}`);
+  }
+}
+
+/** The `index`-th approval that waits, or the one that is named. */
+async function decide(op, session, { approved, index = 0, approvalId }) {
+  const waiting = await agent.approvals.list({ sessionId: session });
+  const asked = waiting.at(index % Math.max(waiting.length, 1));
+  const id = approvalId ?? asked?.id;
+  if (id === undefined) return null;
+  const callId = waiting.find((approval) => approval.id === id)?.toolCallId;
+  log.write({ kind: 'op.decided', approvalId: id, callId, approved });
+  return agent.approvals.resolve({ id, approved, by: op });
+}
+
+async function outcomeOf(action) {
+  try {
+    const result = await action();
+    return {
+      type: 'resolved',
+      finishReason: result?.finishReason ?? 'nothing',
+      approvalIds: result?.approvalIds,
+      pending: result?.pending,
+    };
+  } catch (error) {
+    const { code, message, cause, details } = error;
+    return { type: 'rejected', code, message, details, cause: cause?.message };
+  }
+}
+
+async function end() {
+  await agent.shutdown();
+  await sqlite.close();
+  process.disconnect();
+}
+
+function tell(message) {
+  if (process.connected) process.send(message);
+}

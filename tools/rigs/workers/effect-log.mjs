@@ -1,0 +1,26 @@
+// The world outside: every effect of a process is one line of a file that all processes append to. A line is one write to a file opened
+// for appending, so lines are whole, and their order is the order in which things happened.
+import { AsyncLocalStorage } from 'node:async_hooks';
+import fs from 'node:fs';
+import { nowMs } from './turn-clock.mjs';
+
+/** On whose behalf code runs: `{ op, session, fence }`. */
+export const currentOperation = new AsyncLocalStorage();
+
+/** `onLine` hears of each line once it is in the file. */
+export function openEffectLog(path, worker, onLine = () => undefined) {
+  const file = fs.openSync(path, 'a');
+  const write = (entry) => {
+    const { op, session, fence } = currentOperation.getStore() ?? {};
+    const line = { at: nowMs(), worker, op, session, fence, ...entry };
+    fs.writeSync(file, `${JSON.stringify(line)}\n`);
+    onLine(line);
+  };
+  return {
+    write,
+    writeAndSync(entry) {
+      write(entry);
+      fs.fsyncSync(file);
+    },
+  };
+}
