@@ -10,7 +10,6 @@ import {
 } from '@lousho/contract';
 import type { OpenCall } from './next-action.ts';
 import { hookResult, toolHookContext, type PreparedCall } from './prepare-call.ts';
-import { insideRun } from './reentrancy.ts';
 import type { Run } from './run.ts';
 import { unlessAborted } from './run-stop.ts';
 import { failureResult, failures, valueResult } from './tool-result.ts';
@@ -97,7 +96,7 @@ async function start(
   { call }: OpenCall,
   { tool, parsedArgs, args, ctx }: ReadyCall,
 ): Promise<unknown> {
-  const execute = (): Promise<unknown> => insideRun(run.key, async () => tool.execute(parsedArgs, ctx));
+  const execute = async (): Promise<unknown> => tool.execute(parsedArgs, ctx);
   const { sandboxExecute, telemetry } = run.engine;
   const work = (): Promise<unknown> =>
     tool.sandbox === true && sandboxExecute !== undefined

@@ -16,8 +16,8 @@ import { storeOpening } from './store-opening.ts';
 export async function executeOrder(order: RunOrder): Promise<ExecutionResult | null> {
   const { events, store, checkpointId, whenBusy, stop } = order;
   try {
-    const result = await inLine({ store, id: checkpointId, whenBusy, left: stop.requested }, (key) =>
-      underLease(order, key),
+    const result = await inLine({ store, id: checkpointId, whenBusy, left: stop.requested }, () =>
+      underLease(order),
     );
     // Only now, when the lease is given back: whoever hears it may go on with the run at once.
     if (result !== null) reportDone(events, result);
@@ -41,15 +41,15 @@ function reportDone(events: RunEvents, { finishReason, text, usage, approvalIds 
   });
 }
 
-async function underLease(order: RunOrder, key: object): Promise<ExecutionResult | null> {
+async function underLease(order: RunOrder): Promise<ExecutionResult | null> {
   const stopped = order.stop.current;
-  if (stopped?.type === 'shutdown') throw new SDKError('LOUSHO_SHUTDOWN', {});
+  if (stopped?.type === 'shutdown') throw shutdownError(order.sessionId);
   // Stopped while it waited: it only says what is there, and changes nothing.
-  if (stopped !== undefined) return openAndExecute(order, key, undefined);
+  if (stopped !== undefined) return openAndExecute(order, undefined);
   const lease = await takeLease(order);
   try {
     lease?.lost.addEventListener('abort', () => order.stop.loseLease(lease.lost.reason), { once: true });
-    return await openAndExecute(order, key, lease);
+    return await openAndExecute(order, lease);
   } finally {
     await lease?.release();
   }
@@ -75,7 +75,6 @@ const LEASE_POLL_MS = 25;
 
 async function openAndExecute(
   order: RunOrder,
-  key: object,
   lease: HeldLease | undefined,
 ): Promise<ExecutionResult | null> {
   const { checkpointId, sessionId } = order;
@@ -90,13 +89,12 @@ async function openAndExecute(
       announce(order, opening.stored, true);
       return finishedResult(opening.stored, sessionId);
     default:
-      return execute(order, key, lease, opening);
+      return execute(order, lease, opening);
   }
 }
 
 async function execute(
   order: RunOrder,
-  key: object,
   lease: HeldLease | undefined,
   opening: ExecutableOpening,
 ): Promise<ExecutionResult> {
@@ -111,15 +109,20 @@ async function execute(
     traceparent: () => engine.telemetry.traceparent?.(),
     onSaved: (saved, durationMs) => reportSave(run, saved, durationMs, lease !== undefined),
   });
-  const run: Run = new Run({ ...order, agent: opened.agent, writer, lease, isResumed, key });
+  const run: Run = new Run({ ...order, agent: opened.agent, writer, lease, isResumed });
   announce(order, run.checkpoint, isResumed);
   if (opened.drift !== undefined) events.emit('agent.drift', opened.drift);
-  // Aborted before anything happened: the store stays as it was.
+  // Stopped before anything happened: the store stays as it was.
+  if (stop.current?.type === 'shutdown') throw shutdownError(order.sessionId);
   if (stop.current?.type === 'abort')
     return abortedResult(run.checkpoint, run.sessionId, stop.current.reason);
   if (isResumed) await storeOpening(order, run);
   takeInput(run);
   return executeRun(run);
+}
+
+function shutdownError(sessionId: string | undefined): SDKError {
+  return new SDKError('LOUSHO_SHUTDOWN', sessionId === undefined ? {} : { sessionId });
 }
 
 function announce({ events, sessionId }: RunOrder, { runId, agentName }: Checkpoint, resumed: boolean): void {

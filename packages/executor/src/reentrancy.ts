@@ -1,4 +1,4 @@
-/** Which runs the current code executes inside of: a tool that sends to its own run would wait for itself for ever. */
+/** Which runs the current code executes inside of: a tool or hook that sends to its own run would wait for itself for ever. */
 
 interface ContextStorage {
   run<Value>(runs: readonly object[], work: () => Value): Value;
@@ -11,6 +11,11 @@ const storage = contextStorage();
 /** Runs `work` as code of the run that `key` stands for. */
 export function insideRun<Value>(key: object, work: () => Value): Value {
   return storage === undefined ? work() : storage.run([...(storage.getStore() ?? []), key], work);
+}
+
+/** Runs `work` as code of no run: nobody inside waits for what it begins. */
+export function outsideRuns<Value>(work: () => Value): Value {
+  return storage === undefined ? work() : storage.run([], work);
 }
 
 export function isInsideRun(key: object): boolean {

@@ -1,6 +1,7 @@
 /** The events of one run: numbered without gaps, for the listener and for whoever reads the handle. */
 import type { AgentEvent, AgentEventMap, AgentEventType, Clock, ErrorEvent } from '@lousho/contract';
 import { cutText } from '@lousho/contract';
+import { outsideRuns } from './reentrancy.ts';
 
 export interface EventSink {
   (event: AgentEvent): void;
@@ -38,10 +39,10 @@ export class RunEvents {
   }
 }
 
-/** A listener that throws changes nothing. */
+/** A listener that throws changes nothing, and one that sends to the run waits in line like anybody. */
 function deliver(sink: EventSink, event: AgentEvent): void {
   try {
-    sink(event);
+    outsideRuns(() => sink(event));
   } catch (error) {
     console.error('lousho: an event listener threw; the run goes on.', error);
   }

@@ -1,9 +1,9 @@
 /** Calls with one id over one store object follow each other in this process, in the order they were made. */
 import { SDKError, type CheckpointStore } from '@lousho/contract';
-import { isInsideRun } from './reentrancy.ts';
+import { insideRun, isInsideRun } from './reentrancy.ts';
 import { unlessAborted } from './run-stop.ts';
 
-/** One place in a queue; also what code inside the run is recognised by. */
+/** The calls with one id; its key is what code inside of them is recognised by. */
 interface Line {
   readonly key: object;
   last: Promise<unknown>;
@@ -23,11 +23,11 @@ export interface Place {
 
 /**
  * Runs `work` when the calls before it have ended, however they ended.
- * @throws LOUSHO_SESSION_BUSY when it is not to wait, or when it comes from a tool of the very run that it would wait for
+ * @throws LOUSHO_SESSION_BUSY when it is not to wait, or when it comes from code of the very run that it would wait for: a tool, a hook, a gate
  */
 export async function inLine<Value>(
   { store, id, whenBusy, left }: Place,
-  work: (key: object) => Promise<Value>,
+  work: () => Promise<Value>,
 ): Promise<Value> {
   const line = lineOf(store, id);
   if (isInsideRun(line.key) || (whenBusy === 'refuse' && line.length > 0)) {
@@ -37,7 +37,7 @@ export async function inLine<Value>(
   const before = line.last;
   const mine = (async () => {
     if (line.length > 1) await unlessAborted(left, before);
-    return work(line.key);
+    return insideRun(line.key, work);
   })();
   // Whoever comes next waits for all before it, also for those that this one left waiting.
   line.last = Promise.allSettled([before, mine]);

@@ -29,8 +29,6 @@ export interface RunParts {
   readonly isResumed: boolean;
   /** Whether its store dies with it. */
   readonly isEphemeral: boolean;
-  /** Stands for the run where code asks whether it is inside of it. */
-  readonly key: object;
 }
 
 export class Run {
@@ -46,7 +44,6 @@ export class Run {
   readonly isStreaming: boolean;
   readonly isResumed: boolean;
   readonly isEphemeral: boolean;
-  readonly key: object;
   readonly #openedAtStep: number;
   readonly #lease: HeldLease | undefined;
   /** The caller's state as tools see and change it; recorded with the next results. */
@@ -65,7 +62,6 @@ export class Run {
     this.isStreaming = parts.isStreaming;
     this.isResumed = parts.isResumed;
     this.isEphemeral = parts.isEphemeral;
-    this.key = parts.key;
     this.#openedAtStep = parts.writer.checkpoint.stepIndex;
     this.#lease = parts.lease;
     this.businessState = parts.writer.checkpoint.businessState;

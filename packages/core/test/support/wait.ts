@@ -42,3 +42,9 @@ export async function isOpen(promise: Promise<unknown>): Promise<boolean> {
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
+
+/** A promise whose rejection the test looks at later. */
+export function later<Value>(promise: Promise<Value>): Promise<Value> {
+  promise.catch(() => undefined);
+  return promise;
+}
