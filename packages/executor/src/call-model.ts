@@ -35,6 +35,8 @@ type Attempt = ModelOutcome | { readonly type: 'failed'; readonly error: unknown
 
 async function tryOnce(run: Run): Promise<Attempt> {
   await run.ensureHeld();
+  // A hook or the renewal took its time: what must stop asks nothing any more.
+  if (run.stop.current !== undefined) return { type: 'abandoned' };
   const heard = new HeardSoFar();
   const { signal, end } = callSignal(run, heard);
   const request = requestOf(run, signal);

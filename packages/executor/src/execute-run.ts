@@ -1,5 +1,13 @@
 /** The loop. Every branch of a run is visible in `driveRun`; the state is the checkpoint, and there is one resume path: this one. */
-import { SDKError, assertNever, ownCalls, storedError, textOf, type ExecutionResult } from '@lousho/contract';
+import {
+  SDKError,
+  assertNever,
+  ownCalls,
+  storedError,
+  textOf,
+  type Checkpoint,
+  type ExecutionResult,
+} from '@lousho/contract';
 import { callModel, hookContext, type ModelOutcome } from './call-model.ts';
 import { nextAction } from './next-action.ts';
 import type { Run } from './run.ts';
@@ -35,9 +43,8 @@ async function driveOrFail(run: Run): Promise<ExecutionResult> {
 
 async function driveRun(run: Run, steps: StepEvents): Promise<ExecutionResult> {
   for (;;) {
-    const { stop } = run;
-    if (stop.current !== undefined) return await stopRun(run, stop.current, steps);
-    const { checkpoint } = run;
+    const { checkpoint, stop } = run;
+    if (stop.current !== undefined && !isSettled(checkpoint)) return await stopRun(run, stop.current, steps);
     const action = nextAction(checkpoint, run.engine);
     switch (action.type) {
       case 'callModel':
@@ -79,6 +86,11 @@ async function driveRun(run: Run, steps: StepEvents): Promise<ExecutionResult> {
         return assertNever(action);
     }
   }
+}
+
+/** It is so in the store, too: a stop that comes now comes too late. */
+function isSettled({ status, heldInput }: Checkpoint): boolean {
+  return status === 'awaiting-approval' || (status === 'finished' && heldInput.length === 0);
 }
 
 async function finishRun(run: Run): Promise<void> {
@@ -126,8 +138,6 @@ async function stopRun(run: Run, stop: Stop, steps: StepEvents): Promise<Executi
       // What settled is stored; nothing is recorded as cancelled, and no attempt is counted.
       throw new SDKError('LOUSHO_SHUTDOWN', run.sessionId === undefined ? {} : { sessionId: run.sessionId });
     case 'abort':
-      if (run.checkpoint.status === 'awaiting-approval')
-        return pausedOrFinished(run.checkpoint, run.sessionId);
       // Calls that did not begin never will.
       if (run.openCalls().length > 0) await runTools(run, run.openCalls());
       run.input.close();

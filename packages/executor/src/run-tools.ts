@@ -53,6 +53,8 @@ async function runSome(batch: ToolBatch, calls: readonly OpenCall[]): Promise<vo
 
 class ToolBatch {
   readonly #gated: GatedCall[] = [];
+  /** Positions of the calls that began. */
+  readonly #begun = new Set<number>();
   /** By call position: the first in call order is what the run rejects with. */
   readonly #rejections = new Map<number, unknown>();
   #settledNow: ToolResultPart[] = [];
@@ -96,6 +98,7 @@ class ToolBatch {
       this.#saveError ??= { error };
     }
     if (!this.#mayStart()) return;
+    this.#begun.add(open.index);
     const { call } = open;
     const approvalId = ready.ctx.approval?.id;
     const about = { toolCallId: call.toolCallId, toolName: call.toolName, args: ready.args };
@@ -174,7 +177,19 @@ class ToolBatch {
   #cancelUnstarted(): void {
     this.#flush();
     if (this.run.stop.current?.type !== 'abort') return;
-    for (const open of this.run.openCalls()) this.#settle(open, failures.cancelledBeforeStart(open.call));
+    for (const open of this.run.openCalls()) {
+      const cancelled = this.#mayHaveBegun(open)
+        ? failures.cancelledWhileRunning
+        : failures.cancelledBeforeStart;
+      this.#settle(open, cancelled(open.call));
+    }
+  }
+
+  /** Here, or in a process that is dead. A call that somebody was asked about is marked before it begins. */
+  #mayHaveBegun({ call: { toolCallId }, index }: OpenCall): boolean {
+    const { startedToolCallIds, approvals } = this.run.checkpoint;
+    if (this.#begun.has(index) || startedToolCallIds.includes(toolCallId)) return true;
+    return this.run.mayHaveBegun() && !approvals.some((approval) => approval.toolCallId === toolCallId);
   }
 }
 

@@ -126,8 +126,11 @@ export class World {
       approvalStore: this.approvals,
       ...(isDurable ? { checkpointStore: this.checkpoints, sessionId: RUN_ID } : undefined),
       ports: this.ports,
-      onEvent: (event) => this.events.push(event),
       ...more,
+      onEvent: (event) => {
+        this.events.push(event);
+        (more.onEvent ?? rest.onEvent)?.(event);
+      },
     };
   }
 
