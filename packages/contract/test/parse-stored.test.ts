@@ -243,6 +243,21 @@ describe('older checkpoints', () => {
       expect(checkpoint).not.toHaveProperty(field);
   });
 
+  it('get the usual value for what they leave out', () => {
+    const record = { messages: [], usage: { inputTokens: 5 }, attempts: 0, lastError: { message: 'x' } };
+    expect(parseCheckpoint(record, 'a')).toMatchObject({
+      usage: { inputTokens: 5, outputTokens: 0, totalTokens: 5 },
+      attempts: 0,
+      lastError: { name: 'Error', message: 'x', retryable: true },
+    });
+    const other = { messages: [], usage: { completionTokens: 7 } };
+    expect(parseCheckpoint(other, 'a').usage).toMatchObject({
+      inputTokens: 0,
+      outputTokens: 7,
+      totalTokens: 7,
+    });
+  });
+
   it('keep their unknown cost unknown when the run goes on', () => {
     const { usage } = parseCheckpoint(read('three-token-counts.json'), 'a');
     const after = addModelCall(usage, 'm', { ...spent, costUsd: 0.01 });

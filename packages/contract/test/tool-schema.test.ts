@@ -131,6 +131,12 @@ describe('inputJsonSchema', () => {
     ['a list', { type: 'array' }, '', 'the schema of an object'],
     ['several types', { type: ['object', 'null'] }, '', 'the schema of an object'],
     ['a library that gives no JSON Schema', standardSchema(), '', 'handmade gives no JSON Schema'],
+    [
+      'a Zod of old, which has no conversion',
+      standardSchema({ vendor: 'zod' }),
+      '',
+      'zod gives no JSON Schema',
+    ],
     ['a conversion that throws', standardSchema({ jsonSchema: { input: fail } }), '', 'cannot be said'],
     [
       'a conversion that throws a text',

@@ -39,6 +39,7 @@ const modelCall: fc.Arbitrary<ModelUsage> = fc
       outputTokens,
       totalTokens: inputTokens + outputTokens,
       cachedInputTokens: inputTokens >> 1,
+      cacheWriteTokens: inputTokens >> 2,
       reasoningTokens: outputTokens >> 2,
       ...(costUsd === undefined ? {} : { costUsd }),
       ...(estimated === undefined ? {} : { estimated }),
