@@ -100,12 +100,10 @@ async function openDecided(
 }
 
 async function resumingAgent(order: RunOrder, stored: Checkpoint): Promise<Pick<Opened, 'agent' | 'drift'>> {
-  const ctx =
-    stored.runConfig?.ctx ??
-    runContext(
-      order,
-      stored.messages.slice(stored.runInput.start, stored.runInput.start + stored.runInput.count),
-    );
+  const { messages, runInput, metadata, principal } = stored;
+  const input = messages.slice(runInput.start, runInput.start + runInput.count);
+  const { sessionId } = order;
+  const ctx = stored.runConfig?.ctx ?? runContext({ sessionId, metadata, principal }, input);
   const agent = await order.source.resolve(ctx, stored);
   const rejectedId = order.decision?.approved === false ? order.decision.id : undefined;
   const drift = await checkAgent({
@@ -118,12 +116,15 @@ async function resumingAgent(order: RunOrder, stored: Checkpoint): Promise<Pick<
   return { agent, drift };
 }
 
-function runContext(order: RunOrder, input: readonly Message[]): RunContext {
+function runContext(
+  { sessionId, metadata, principal }: Pick<RunOrder, 'sessionId' | 'metadata' | 'principal'>,
+  input: readonly Message[],
+): RunContext {
   return deepFreeze({
     input,
-    ...(order.sessionId === undefined ? undefined : { sessionId: order.sessionId }),
-    metadata: order.metadata ?? {},
-    ...(order.principal === undefined ? undefined : { principal: order.principal }),
+    ...(sessionId === undefined ? undefined : { sessionId }),
+    metadata: metadata ?? {},
+    ...(principal === undefined ? undefined : { principal }),
   });
 }
 

@@ -39,13 +39,19 @@ export class RunEvents {
   }
 }
 
-/** A listener that throws changes nothing, and one that sends to the run waits in line like anybody. */
+/** A listener that throws or rejects changes nothing, and one that sends to the run waits in line like anybody. */
 function deliver(sink: EventSink, event: AgentEvent): void {
   try {
-    outsideRuns(() => sink(event));
+    const returned: unknown = outsideRuns(() => sink(event) as unknown);
+    // An async function fits the type of a listener; left alone, its rejection would end the process.
+    if (returned instanceof Promise) returned.catch(complain);
   } catch (error) {
-    console.error('lousho: an event listener threw; the run goes on.', error);
+    complain(error);
   }
+}
+
+function complain(error: unknown): void {
+  console.error('lousho: an event listener threw; the run goes on.', error);
 }
 
 export function errorEvent(error: unknown): ErrorEvent {
