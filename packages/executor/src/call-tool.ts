@@ -3,6 +3,7 @@ import {
   PropagatingToolError,
   cutText,
   deepFreeze,
+  storedError,
   toJson,
   type Tool,
   type ToolCallRecord,
@@ -135,8 +136,8 @@ function jsonBytes(value: unknown): number {
 }
 
 function errorText(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
-  return cutText(text === '' ? 'The tool failed without a message.' : text, 2_000);
+  const { message } = storedError(error);
+  return message === '' ? 'The tool failed without a message.' : cutText(message, 2_000);
 }
 
 /** The error stays the very object that the tool threw; it learns where it came from. */

@@ -3,9 +3,11 @@ import {
   PropagatingToolError,
   deepFreeze,
   jsonEqual,
+  storedError,
   toJson,
   validateArgs,
   type ApprovalKind,
+  type ArgsOutcome,
   type BeforeToolOutcome,
   type CheckpointApproval,
   type JsonValue,
@@ -111,13 +113,22 @@ type CheckedArgs =
   | { readonly type: 'settled'; readonly result: ToolResultPart };
 
 async function checkArgs(tool: Tool, { call }: OpenCall, args: JsonValue): Promise<CheckedArgs> {
-  const checked = await validateArgs(tool.input, args);
+  const checked = await check(tool, args);
   if (checked.ok) return { type: 'valid', parsedArgs: checked.args };
   const { issues } = checked;
   return {
     type: 'settled',
     result: failureResult(call, 'validation', { error: 'The arguments do not fit the tool.', issues }),
   };
+}
+
+/** A check of the application's own that throws has not agreed to these arguments. */
+async function check(tool: Tool, args: JsonValue): Promise<ArgsOutcome> {
+  try {
+    return await validateArgs(tool.input, args);
+  } catch (error) {
+    return { ok: false, issues: [{ path: '', message: `The check failed: ${storedError(error).message}` }] };
+  }
 }
 
 /* ── Decided: approved ── */
