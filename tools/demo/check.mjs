@@ -18,6 +18,7 @@ export function checkOutcome({ checkpoint, ledger, orders, starts, isApproved })
     refundedAsDecided(checkpoint, ledger, orders, isApproved),
     noStoredResponseAskedAgain(checkpoint, ledger, starts),
     noRecordedResultRunAgain(ledger, starts),
+    nothingBeganTooEarly(checkpoint, ledger, starts),
     storedStateOnlyGrew(checkpoint, starts),
   ];
 }
@@ -99,11 +100,8 @@ function refundedAsDecided(checkpoint, { refunds, attempts }, orders, isApproved
     counts[outcome] += 1;
   }
   const { given, refused, interrupted } = counts;
-  const parts = [
-    `${given} given`,
-    `${refused} refused`,
-    `${interrupted} killed while running, not tried again`,
-  ];
+  const parts = [`${given} given`, `${refused} refused`];
+  if (interrupted > 0) parts.push(`${interrupted} cut off and not tried again`);
   return verdict('each refund was decided, and happened at most once', problems, parts.join(', '));
 }
 
@@ -154,6 +152,24 @@ function noRecordedResultRunAgain({ attempts }, starts) {
     }
   }
   return verdict('no call that had its result was run again', problems);
+}
+
+/** What a process left behind shows the order of things: a tool that began had its call stored, a model that was asked had everything. */
+function nothingBeganTooEarly(checkpoint, { attempts, modelAnswers }, starts) {
+  const problems = [];
+  starts.forEach(({ process }, index) => {
+    const left = index + 1 < starts.length ? starts[index + 1].stored : checkpoint;
+    const calls = new Set(
+      (left?.messages ?? []).filter(({ role }) => role === 'assistant').flatMap(callIdsOf),
+    );
+    for (const { process: by, tool_call_id: id } of attempts)
+      if (by === process && !calls.has(id))
+        problems.push(`process ${process} ran ${id} before it was stored`);
+    for (const { process: by, step } of modelAnswers)
+      if (by === process && step > (left?.stepIndex ?? 0) + 1)
+        problems.push(`process ${process} asked for response ${step} before response ${step - 1} was stored`);
+  });
+  return verdict('every response was stored before anything followed from it', problems);
 }
 
 function storedStateOnlyGrew(checkpoint, starts) {

@@ -32,10 +32,14 @@ async function demonstrate(options) {
     killCurrentWorker();
     if (!options.keep) rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   };
-  process.once('SIGINT', () => {
-    cleanUp();
-    process.exit(130);
-  });
+  for (const [signal, exitCode] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ])
+    process.once(signal, () => {
+      cleanUp();
+      process.exit(exitCode);
+    });
   try {
     const outcome =
       options.type === 'story'

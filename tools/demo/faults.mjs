@@ -15,6 +15,8 @@ const faults = {
   'double-refund': ({ ledger }) => ledger.refunds.push({ ...ledger.refunds[0] }),
   'asked-again': ({ ledger }) => ledger.modelAnswers.push({ ...ledger.modelAnswers[0], process: 2 }),
   'ran-again': ({ ledger }) => ledger.attempts.push({ ...ledger.attempts[0], process: 2 }),
+  'too-early': ({ ledger }) =>
+    ledger.attempts.push({ ...ledger.attempts[0], tool: 'other', tool_call_id: 'call_of_nobody' }),
   'lost-result': ({ checkpoint }) =>
     checkpoint.messages.splice(
       checkpoint.messages.findIndex(({ role }) => role === 'tool'),

@@ -1,5 +1,4 @@
 // The plain demo: killed once in the middle of a tool, resumed, paused for a person, finished.
-import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { runWorker } from './processes.mjs';
 import * as screen from './screen.mjs';
@@ -97,17 +96,22 @@ async function ask(approval, yes) {
     screen.detail(`Run it? yes ${yes ? '(--yes)' : '(nobody to ask: the input is no terminal)'}`);
     return true;
   }
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  const terminal = createInterface({
+    input: process.stdin,
+    output: process.stdout,
+    prompt: '           Run it? yes or no: ',
+  });
   terminal.once('SIGINT', () => process.emit('SIGINT'));
-  // End of input: nobody said yes.
-  const closed = once(terminal, 'close').then(() => 'no');
   try {
-    for (;;) {
-      const answer = await Promise.race([terminal.question('           Run it? yes or no: '), closed]);
-      const word = answer.trim().toLowerCase();
+    terminal.prompt();
+    for await (const line of terminal) {
+      const word = line.trim().toLowerCase();
       if (['y', 'yes'].includes(word)) return true;
       if (['n', 'no'].includes(word)) return false;
+      terminal.prompt();
     }
+    // The input ended, and nobody said yes.
+    return false;
   } finally {
     terminal.close();
   }
