@@ -40,6 +40,7 @@ export const MIGRATIONS: readonly string[] = [
     record TEXT NOT NULL,
     sum INTEGER NOT NULL
   ) WITHOUT ROWID;
+  CREATE INDEX approvals_of_runs ON approvals (checkpoint_id);
   `,
 ];
 

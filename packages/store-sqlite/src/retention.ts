@@ -33,7 +33,7 @@ export function keepRetention(deps: RetentionDeps): () => void {
 async function pruneOnce({ retentionMs, clock, queue, pruning, warn }: RetentionDeps): Promise<void> {
   try {
     const plan = resolvePlan({ olderThanMs: retentionMs }, clock);
-    await pruneAll(pruning, plan, false, (write) => queue.add(write));
+    await pruneAll(pruning, { ...plan, scope: 'runs' }, false, (write) => queue.add(write));
   } catch (error) {
     // Whoever saved meanwhile is not concerned; the next interval tries again.
     warn(`Lousho could not remove old runs: ${String(error)}`);

@@ -1,7 +1,7 @@
 /** One open connection: its settings are read back, its waits are short, and it notices when the file under it is exchanged. */
 import path from 'node:path';
 import Sqlite, { type Database, type Statement } from 'better-sqlite3';
-import { SDKError, type Clock } from '@lousho/contract';
+import { SDKError } from '@lousho/contract';
 import { MEMORY_PATH, assertOurs, fileIdentity, prepareFile, readOwner } from './database-file.ts';
 import { migrate, ownerOf, MIGRATIONS } from './migrations.ts';
 import { fileSystemType, networkKind } from './network-folder.ts';
@@ -12,14 +12,13 @@ export interface DatabaseOptions {
   readonly path: string;
   readonly durability: 'power' | 'process';
   readonly journalMode: 'wal' | 'delete' | undefined;
-  readonly clock: Clock;
 }
 
 /** What opening asks of the platform; tests give their own. */
 export interface Platform {
-  fileSystemType(folder: string): number | undefined;
-  warn(message: string): void;
-  connect(path: string, options: Sqlite.Options): Database;
+  readonly fileSystemType: (folder: string) => number | undefined;
+  readonly warn: (message: string) => void;
+  readonly connect: (path: string, options: Sqlite.Options) => Database;
 }
 
 export const nodePlatform: Platform = {

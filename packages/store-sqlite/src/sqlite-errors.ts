@@ -1,5 +1,5 @@
 /** What the errors of SQLite and of its driver mean to those who call the store. */
-import { ConfigurationError, SDKError } from '@lousho/contract';
+import { ConfigurationError, SDKError, isSDKError } from '@lousho/contract';
 
 /** Another connection is in the way: the same statement works a little later. */
 export function isBusy(error: unknown): boolean {
@@ -31,9 +31,10 @@ export function closedError(operation: string): SDKError {
 
 export type DamagedRecord = 'checkpoint' | 'history' | 'session' | 'approval';
 
-/** What reading a stored record threw, as damage of that record. Errors of ours, such as a newer version, stay what they are. */
+/** What reading a stored record threw, as damage of that record. Other errors of ours, such as a newer version, stay what they are. */
 export function damageError(error: unknown, record: DamagedRecord, id: string): SDKError {
-  if (error instanceof SDKError) return error;
+  if (error instanceof SDKError && !isSDKError(error, 'LOUSHO_CHECKPOINT_CORRUPT')) return error;
+  if (isSDKError(error, 'LOUSHO_CHECKPOINT_CORRUPT') && error.details.record === record) return error;
   return new SDKError('LOUSHO_CHECKPOINT_CORRUPT', { id, record }, { cause: error });
 }
 
@@ -41,7 +42,9 @@ export function damageError(error: unknown, record: DamagedRecord, id: string): 
 export function openError(error: unknown, path: string): SDKError {
   if (error instanceof SDKError) return error;
   if (isMissingBinding(error)) return missingBinding(error);
-  const what = isDamage(error) ? 'LOUSHO_STORE_READ_FAILED' : 'LOUSHO_STORE_WRITE_FAILED';
+  // `SQLITE_ERROR`: our statements do not fit the tables, so somebody changed these.
+  const isUnreadable = isDamage(error) || codeOf(error) === 'SQLITE_ERROR';
+  const what = isUnreadable ? 'LOUSHO_STORE_READ_FAILED' : 'LOUSHO_STORE_WRITE_FAILED';
   const reason = error instanceof Error ? error.message : String(error);
   return new SDKError(
     what,

@@ -22,6 +22,8 @@ import type { SqliteLeases } from './sqlite-leases.ts';
 export interface PrunePlan {
   readonly cutoffMs: number;
   readonly statuses: ReadonlySet<CheckpointStatus>;
+  /** `runs`: what a retention asks for. `all`: also approvals and sessions. */
+  readonly scope: 'runs' | 'all';
 }
 
 /** Counts of one batch, and where the next one begins; `undefined` after the last. */
@@ -38,6 +40,7 @@ export class Pruning {
   readonly #historyLimit: number;
   readonly #oldRows: Statement<[number, number, number], LogRow>;
   readonly #oldApprovals: Statement<[string], { readonly id: string; readonly checkpointId: string }>;
+  readonly #approvalsOf: Statement<[string], string>;
   readonly #deleteApproval: Statement<[string]>;
   readonly #oldLeases: Statement<[number], string>;
 
@@ -53,6 +56,9 @@ export class Pruning {
       `SELECT id, checkpoint_id AS checkpointId FROM approvals
        WHERE created_at <= ? AND json_valid(record) AND json_extract(record, '$.snapshot') IS NULL`,
     );
+    this.#approvalsOf = connection
+      .prepare<[string], string>('SELECT id FROM approvals WHERE checkpoint_id = ?')
+      .pluck();
     this.#deleteApproval = connection.prepare('DELETE FROM approvals WHERE id = ?');
     this.#oldLeases = connection
       .prepare<[number], string>(
@@ -67,8 +73,8 @@ export class Pruning {
     const rows = this.#oldRows.all(afterKey, plan.cutoffMs, RUNS_A_BATCH);
     const counts = { ...nothing };
     for (const row of rows) {
-      const removed = this.#isPrunable(row, plan) ? [row, ...this.#childrenOf(row)] : [];
-      for (const one of removed) this.#remove(one, counts, dryRun);
+      if (!this.#isPrunable(row, plan)) continue;
+      for (const one of [row, ...this.#childrenOf(row)]) this.#remove(one, counts, plan, dryRun);
     }
     const last = rows.length < RUNS_A_BATCH ? undefined : rows.at(-1);
     return { counts, nextKey: last?.key };
@@ -76,35 +82,50 @@ export class Pruning {
 
   /** What no run needs any more once the logs are pruned. */
   leftovers(plan: PrunePlan, dryRun: boolean): PruneResult {
-    const orphans = this.#oldApprovals
-      .all(new Date(plan.cutoffMs).toISOString())
-      .filter(({ id, checkpointId }) => !this.#waitsOn(checkpointId, id));
+    const orphans = plan.scope === 'runs' ? [] : this.#orphans(plan);
     if (!dryRun) {
-      for (const { id } of orphans) this.#deleteApproval.run(id);
+      for (const id of orphans) this.#deleteApproval.run(id);
       for (const id of this.#oldLeases.all(plan.cutoffMs)) this.#leases.forget(id);
     }
     return { ...nothing, approvals: orphans.length };
   }
 
-  #remove(row: LogRow, counts: Counts, dryRun: boolean): void {
-    if (row.status === 'session') counts.sessions += 1;
-    else {
-      const events = (this.#logs.tables.lastSeq(row.key) ?? row.firstSeq - 1) - row.firstSeq + 1;
-      counts.historyEntries += Math.min(events, this.#historyLimit);
-      if (row.status !== 'deleted') counts.checkpoints += 1;
+  /** Old approvals that no run waits on. Those of runs that are pruned in the same go are counted with them. */
+  #orphans(plan: PrunePlan): readonly string[] {
+    const old = this.#oldApprovals.all(new Date(plan.cutoffMs).toISOString());
+    const orphans = old.filter(({ id, checkpointId }) => {
+      const row = this.#logs.tables.rowById(checkpointId);
+      if (row === undefined || row.status === 'deleted') return !this.#leases.isLive(checkpointId);
+      return !this.#leases.isLive(checkpointId) && !this.#waitsOn(row, id) && !this.#goes(row, plan);
+    });
+    return orphans.map(({ id }) => id);
+  }
+
+  #remove(row: LogRow, counts: Counts, plan: PrunePlan, dryRun: boolean): void {
+    if (row.status === 'session') {
+      counts.sessions += 1;
+      if (!dryRun) this.#logs.remove(row, { keepHistory: false });
+      return;
     }
+    const isRun = row.status !== 'deleted';
+    const approvals = isRun && plan.scope === 'all' ? this.#approvalsOf.all(row.id) : [];
+    const events = (this.#logs.tables.lastSeq(row.key) ?? row.firstSeq - 1) - row.firstSeq + 1;
+    counts.historyEntries += Math.min(events, this.#historyLimit);
+    counts.approvals += approvals.length;
+    if (isRun) counts.checkpoints += 1;
     if (dryRun) return;
+    for (const id of approvals) this.#deleteApproval.run(id);
     this.#logs.remove(row, { keepHistory: false });
-    if (row.status !== 'session') this.#leases.forget(row.id);
+    this.#leases.forget(row.id);
   }
 
   #isPrunable(row: LogRow, plan: PrunePlan): boolean {
     const last = this.#lastEvent(row);
     // A damaged run is not judged: an operator restores or deletes it.
     if (last === undefined || savedAtMs(last) > plan.cutoffMs) return false;
-    if (row.status === 'session') return plan.statuses.has('finished') && !this.#hasTurn(nameOf(row), plan);
+    if (row.status === 'session') return this.#isAtRest(nameOf(row), plan);
     if (this.#leases.isLive(row.id)) return false;
-    if (row.status === 'deleted') return true;
+    if (row.status === 'deleted') return plan.scope === 'all';
     return (
       this.#mayGo(row, row.status, plan) && !isWaited(last) && !this.#childrenOf(row).some(this.#isInUse)
     );
@@ -113,7 +134,7 @@ export class Pruning {
   #mayGo({ id }: LogRow, status: CheckpointStatus, plan: PrunePlan): boolean {
     const kind = classifyCheckpointId(id);
     // The result of a sub-agent is its lead's to take; it goes with the lead, or when there is none.
-    if (kind.kind === 'child') return !this.#exists(kind.leadId);
+    if (kind.kind === 'child') return !this.#exists(kind.leadId) && !this.#leases.isLive(kind.leadId);
     return plan.statuses.has(status) || id.endsWith('.fire');
   }
 
@@ -127,11 +148,22 @@ export class Pruning {
     return status === 'session' ? [] : this.#logs.tables.rowsBetween(`${id}.sub-`, `${id}.sub.`);
   }
 
-  /** A turn that executes, or that is stored and stays. */
-  #hasTurn(sessionId: string, plan: PrunePlan): boolean {
+  /** A conversation counts as finished when no turn executes and none is stored that stays. */
+  #isAtRest(sessionId: string, plan: PrunePlan): boolean {
+    if (plan.scope === 'runs' || !plan.statuses.has('finished') || this.#leases.isLive(sessionId))
+      return false;
     const [after, before] = [`${sessionId}.turn-`, `${sessionId}.turn.`];
-    if (this.#leases.isAnyLive(after, before)) return true;
-    return this.#logs.tables.rowsBetween(after, before).some((turn) => !this.#isPrunable(turn, plan));
+    if (this.#leases.isAnyLive(after, before)) return false;
+    const turns = this.#logs.tables.rowsBetween(after, before).filter(({ status }) => status !== 'deleted');
+    return turns.every((turn) => this.#goes(turn, plan));
+  }
+
+  /** By itself or with its lead. */
+  #goes(row: LogRow, plan: PrunePlan): boolean {
+    if (this.#isPrunable(row, plan)) return true;
+    const kind = classifyCheckpointId(row.id);
+    const lead = kind.kind === 'child' ? this.#logs.tables.rowById(kind.leadId) : undefined;
+    return lead !== undefined && this.#isPrunable(lead, plan);
   }
 
   #exists(id: string): boolean {
@@ -139,9 +171,7 @@ export class Pruning {
     return status !== undefined && status !== 'deleted';
   }
 
-  #waitsOn(checkpointId: string, approvalId: string): boolean {
-    const row = this.#logs.tables.rowById(checkpointId);
-    if (row === undefined || row.status === 'deleted') return false;
+  #waitsOn(row: LogRow, approvalId: string): boolean {
     const last = this.#lastEvent(row);
     return last === undefined || undecided(last).some(({ id }) => id === approvalId);
   }
@@ -165,7 +195,7 @@ export function resolvePlan({ olderThanMs, statuses = ['finished'] }: PruneOptio
       want: 'a number of milliseconds, 0 or more',
     });
   }
-  return { cutoffMs: clock.wallMs() - olderThanMs, statuses: new Set(statuses) };
+  return { cutoffMs: clock.wallMs() - olderThanMs, statuses: new Set(statuses), scope: 'all' };
 }
 
 /** All batches, one after the other. `commit` queues a write and resolves with its result. */

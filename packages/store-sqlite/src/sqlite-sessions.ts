@@ -46,7 +46,7 @@ export class SqliteSessions implements SessionStore {
 
   async saveIfRevision(record: SessionRecord, expectedRevision: number): Promise<boolean> {
     assertCheckpointId(record.id);
-    const next = stateOf(frozenCopy(record));
+    const next = stateOf({ ...frozenCopy(record), revision: expectedRevision + 1 });
     const logId = sessionLogId(record.id);
     return this.queue.add({
       operation: 'sessions.saveIfRevision',

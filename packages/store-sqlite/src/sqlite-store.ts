@@ -4,10 +4,10 @@ import {
   ConfigurationError,
   resolvePorts,
   resolveStoreOptions,
+  type ApprovalStore,
   type DurabilityOptions,
   type FullAgentStore,
   type FullCheckpointStore,
-  type ApprovalStore,
   type Ports,
   type PruneOptions,
   type PruneResult,
@@ -15,20 +15,11 @@ import {
   type SessionStore,
   type StoreOptions,
 } from '@lousho/contract';
-import { CommitQueue } from './commit-queue.ts';
 import { MEMORY_PATH } from './database-file.ts';
-import { DatabaseReader } from './database-reader.ts';
-import { EventLogs } from './event-logs.ts';
-import { LogTables } from './log-tables.ts';
 import { thisMachine } from './owner-liveness.ts';
-import { keepRetention } from './retention.ts';
-import { SqliteApprovals } from './sqlite-approvals.ts';
-import { SqliteCheckpoints } from './sqlite-checkpoints.ts';
-import { nodePlatform, openDatabase, type SqliteDatabase } from './sqlite-database.ts';
-import { SqliteLeases } from './sqlite-leases.ts';
-import { CheckpointLists } from './sqlite-lists.ts';
-import { Pruning, pruneAll, resolvePlan } from './sqlite-prune.ts';
-import { SqliteSessions } from './sqlite-sessions.ts';
+import { nodePlatform, openDatabase } from './sqlite-database.ts';
+import { openError } from './sqlite-errors.ts';
+import { storeParts, type StoreParts } from './store-parts.ts';
 
 export interface SqliteStoreOptions extends StoreOptions, DurabilityOptions {
   /** Default: `wal`, or `delete` on a file system that cannot share memory. */
@@ -46,84 +37,43 @@ export class SqliteStore implements FullAgentStore {
   readonly checkpoints: FullCheckpointStore;
   readonly approvals: ApprovalStore;
   readonly sessions: SessionStore & Required<Pick<SessionStore, 'list'>>;
-  readonly #database: SqliteDatabase;
-  readonly #queue: CommitQueue;
-  readonly #leases: SqliteLeases;
-  readonly #pruning: Pruning;
-  readonly #ports: Ports;
-  #closing: Promise<void> | undefined;
+  readonly #parts: StoreParts;
 
   constructor(path: string, options: SqliteStoreOptions = {}) {
     const resolved = resolveSqliteOptions(options);
-    const { ports, durability, historyLimit, historyMaxBytes } = resolved;
-    const database = openDatabase({
-      path,
-      clock: ports.clock,
-      durability,
-      journalMode: resolved.journalMode,
-    });
-    const { connection } = database;
-    const logs = new EventLogs(new LogTables(connection));
-    const queue = new CommitQueue(database, ports.clock, logs);
-    const reader = new DatabaseReader(database, ports.clock);
-    const leases = new SqliteLeases(connection, queue, reader, ports);
-    this.#database = database;
-    this.#queue = queue;
-    this.#leases = leases;
-    this.#ports = ports;
-    this.#pruning = new Pruning(connection, logs, leases, historyLimit);
-    this.checkpoints = new SqliteCheckpoints({
-      claims: {
-        leases: 'atomic',
-        history: true,
-        list: true,
+    const { durability, journalMode } = resolved;
+    const database = openDatabase({ path, durability, journalMode });
+    try {
+      this.#parts = storeParts(database, {
+        ...resolved,
         durable: path === MEMORY_PATH ? 'memory' : durability,
-        consistency: 'strong',
-      },
-      ...{ historyLimit, historyMaxBytes, queue, reader, logs, leases },
-      lists: new CheckpointLists(connection, reader, logs),
-      prune: (asked) => this.prune(asked),
-      close: () => this.close(),
-    });
-    this.approvals = new SqliteApprovals(connection, queue, reader);
-    this.sessions = new SqliteSessions(queue, reader, logs);
-    const { retentionMs } = resolved;
-    if (retentionMs !== undefined) {
-      queue.beforeBatch = keepRetention({
-        ...{ retentionMs, clock: ports.clock, queue, pruning: this.#pruning },
         warn: (message) => nodePlatform.warn(message),
       });
+    } catch (error) {
+      database.close();
+      throw openError(error, path);
     }
+    this.checkpoints = this.#parts.checkpoints;
+    this.approvals = this.#parts.approvals;
+    this.sessions = this.#parts.sessions;
   }
 
   /**
-   * Removes runs whose last save is that old, with their history and sub-agents; what deleted runs left behind; approvals that nothing
-   * waits on; and, when `statuses` holds `finished`, sessions without a save since then. Never a run with a live lease or an undecided
-   * approval, and never a session with an unfinished turn. @throws LOUSHO_CONFIG_INVALID, LOUSHO_STORE_*
+   * Removes runs whose last save is that old, with their history, approvals and sub-agents; what deleted runs left behind; old approvals
+   * that nothing waits on; and, when `statuses` holds `finished`, sessions without a save since then. Never a run with a live lease or an
+   * undecided approval, and never a session with a turn that stays. @throws LOUSHO_CONFIG_INVALID, LOUSHO_STORE_*
    */
   async prune(options: PruneOptions): Promise<PruneResult> {
-    const plan = resolvePlan(options, this.#ports.clock);
-    const isDryRun = options.dryRun === true;
-    const result = await pruneAll(this.#pruning, plan, isDryRun, (write) => this.#queue.add(write));
-    if (!isDryRun && this.#database.connection.open) this.#database.truncateLog();
-    return result;
+    return this.#parts.prune(options);
   }
 
   /** Waits for the saves that are under way. Twice is fine; later calls reject with LOUSHO_STORE_CLOSED. */
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
+  async close(): Promise<void> {
+    await this.#parts.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
-  }
-
-  async #close(): Promise<void> {
-    this.#database.refuseReads();
-    await this.#queue.close();
-    this.#leases.close();
-    this.#database.close();
+    await this.#parts.close();
   }
 }
 
