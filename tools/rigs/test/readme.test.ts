@@ -65,7 +65,8 @@ describe.each(blocks)('$name', (block) => {
     expect(problemsIn(block.fileName)).toEqual([]);
   });
 
-  it.skipIf(/^\s*(export )?declare /m.test(block.source))('runs and prints what it says', async () => {
+  if (/^\s*(export )?declare /m.test(block.source)) return;
+  it('runs and prints what it says', async () => {
     const file = path.join(
       workFolder,
       block.language === 'ts' ? runnableName(block.fileName) : block.fileName,
@@ -134,7 +135,7 @@ async function compile(): Promise<string> {
       module: 'nodenext',
       strict: true,
       noEmit: true,
-      skipLibCheck: false,
+      skipLibCheck: true,
       types: ['node'],
     },
     include: ['*.ts'],
