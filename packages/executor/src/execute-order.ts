@@ -132,7 +132,7 @@ function announce({ events, sessionId }: RunOrder, { runId, agentName }: Checkpo
 
 function takeInput(run: Run): void {
   run.input.open({
-    hold: (messages) => run.commit({ type: 'input', messages, hold: true }),
+    hold: (messages) => run.commit({ type: 'input', messages }),
     onQueued: (id, text) => run.events.emit('input.queued', { id, text }),
     onSteered: (id, text, applied) => run.events.emit('input.steered', { id, text, applied }),
   });

@@ -29,17 +29,15 @@ import {
   type ToolResultPart,
 } from '@lousho/contract';
 import { content, failedAgain, failureOf, inProgress, keepFailure, withStatus } from './checkpoint-status.ts';
-import { openCalls } from './next-action.ts';
 import { placeResults, recordResults, withChild, type RecordedResults } from './record-results.ts';
 
 /** What performing an action gave. */
 export type Outcome =
-  /** Input for this run; behind the open calls when there are some. */
+  /** Input for this run: held back until it joins. */
   | {
       readonly type: 'input';
       readonly messages: readonly Message[];
       readonly inputId?: string | undefined;
-      readonly hold?: boolean;
     }
   | { readonly type: 'inputJoined' }
   | {
@@ -235,12 +233,13 @@ function startNextRun(checkpoint: Checkpoint, runId: string): InProgressCheckpoi
 
 /* ── Input ── */
 
+/** It joins the transcript when no call is open; when the budget is spent, it becomes the input of the next run. */
 function addInput(checkpoint: Checkpoint, input: Extract<Outcome, { type: 'input' }>): Checkpoint {
-  const inputIds = withInputId(checkpoint.inputIds, input.inputId);
-  if (input.hold === true || openCalls(checkpoint).length > 0 || checkpoint.heldInput.length > 0) {
-    return { ...checkpoint, heldInput: appendFrozen(checkpoint.heldInput, input.messages), inputIds };
-  }
-  return { ...checkpoint, messages: appendFrozen(checkpoint.messages, input.messages), inputIds };
+  return {
+    ...checkpoint,
+    heldInput: appendFrozen(checkpoint.heldInput, input.messages),
+    inputIds: withInputId(checkpoint.inputIds, input.inputId),
+  };
 }
 
 function withInputId(ids: readonly string[], inputId: string | undefined): readonly string[] {

@@ -177,7 +177,7 @@ describe('a pause', () => {
   });
   it('keeps waiting while input and state come in', () => {
     const before = waiting({ messages: ask, approvals: [approvalOf('a')] });
-    const input = fold(before, { type: 'input', messages: [user('and')], hold: true });
+    const input = fold(before, { type: 'input', messages: [user('and')] });
     const state = fold(input, { type: 'stateGiven', businessState: 1 });
     expect(state).toMatchObject({ status: 'awaiting-approval', heldInput: [user('and')], businessState: 1 });
   });
@@ -185,7 +185,7 @@ describe('a pause', () => {
 
 describe('input', () => {
   const input: Outcome = { type: 'input', messages: [user('and')], inputId: 'i-2' };
-  it('is held back while calls are open', () => {
+  it('is held back, also while calls are open', () => {
     expect(fold(inProgress({ messages: ask }), input)).toMatchObject({
       messages: ask,
       heldInput: [user('and')],

@@ -51,7 +51,7 @@ function outcomesFor(state: Checkpoint, choice: number, index: number): readonly
       messages: [user(`more ${index}`)],
       inputId: choice % 2 === 0 ? `input-${index}` : undefined,
     },
-    { type: 'input', messages: [user(`steer ${index}`)], hold: true },
+    { type: 'input', messages: [user(`steer ${index}`)] },
     { type: 'stateGiven', businessState: { choice } },
     { type: 'childSpent', child: { checkpointId: `child-${choice % 3}`, usage: oneCall } },
   ];
@@ -70,7 +70,7 @@ function outcomesFor(state: Checkpoint, choice: number, index: number): readonly
 function finishedOutcomes(state: Checkpoint, choice: number, index: number): readonly Outcome[] {
   return state.heldInput.length > 0
     ? [{ type: 'nextRun', runId: `run0${index}` }]
-    : [{ type: 'input', messages: [user(`later ${choice}`)], hold: true }];
+    : [{ type: 'input', messages: [user(`later ${choice}`)] }];
 }
 
 /** A call is open. */

@@ -1,5 +1,5 @@
 /** What a call's result looks like, before and after a crash. */
-import { PropagatingToolError, type Clock, type JsonValue, type ToolFailure } from '@lousho/contract';
+import { PropagatingToolError, type JsonValue, type ToolFailure } from '@lousho/contract';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import {
@@ -294,7 +294,7 @@ describe('a time-out', () => {
     const { clock } = world.ports;
     const counting = {
       ...clock,
-      setTimer: (...args: Parameters<Clock['setTimer']>) => {
+      setTimer: (...args: readonly [() => void, number]) => {
         timers += 1;
         const cancel = clock.setTimer(...args);
         return () => {
@@ -334,9 +334,9 @@ describe('a sandbox', () => {
         noting(storage, 'out'),
       ],
       script: [calling(['in', { x: 1 }], 'out'), 'done'],
-      sandboxExecute: async ({ toolName, args, ctx, run }) => {
-        boxed.push(`${toolName} ${JSON.stringify(args)} ${ctx.toolCallId}`);
-        return run();
+      sandboxExecute: async (call) => {
+        boxed.push(`${call.toolName} ${JSON.stringify(call.args)} ${call.ctx.toolCallId}`);
+        return call.run();
       },
     });
     const { messages } = await world.send('go');
