@@ -54,7 +54,12 @@ type OperationDecided = InOperation & {
   readonly callId?: string;
   readonly approved: boolean;
 };
-type OperationEnded = InOperation & { readonly kind: 'op.ended'; readonly outcome: Outcome };
+/** `fence`: of its lease, if it got one. */
+type OperationEnded = InOperation & {
+  readonly kind: 'op.ended';
+  readonly outcome: Outcome;
+  readonly fence?: number;
+};
 /** `askedAt`: just before the store was asked. */
 type LeaseTaken = UnderLease & { readonly kind: 'lease.taken'; readonly askedAt: number };
 type LeaseRenewed = UnderLease & { readonly kind: 'lease.renewed'; readonly askedAt: number };
@@ -100,6 +105,30 @@ export function readEffectLog(path: string): readonly LogLine[] {
   if (lines.pop() !== '') throw new Error(`${path} ends in the middle of a line`);
   return lines.map((line) => JSON.parse(line) as LogLine);
 }
+
+/** How many lines there are, without reading again what was there before. */
+export class LineCounter {
+  readonly #path: string;
+  #offset = 0;
+  #count = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  count(): number {
+    const size = fs.statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
+    if (size > this.#offset) {
+      const added = Buffer.alloc(size - this.#offset);
+      const file = fs.openSync(this.#path, 'r');
+      this.#offset += fs.readSync(file, added, 0, added.length, this.#offset);
+      fs.closeSync(file);
+      for (const byte of added) if (byte === NEW_LINE) this.#count += 1;
+    }
+    return this.#count;
+  }
+}
+const NEW_LINE = 10;
 
 export function appendSignal(path: string, worker: string, kind: SignalLine['kind']): void {
   fs.appendFileSync(path, `${JSON.stringify({ at: nowMs(), worker, kind } satisfies SignalLine)}\n`);

@@ -1,8 +1,9 @@
-/** A folder with a database and an effect log, and the processes that work there. Nothing of it is left when it is disposed. */
+/** A folder with a database and an effect log, and the processes that work there. Nothing of it is left when the test is over. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import Sqlite from 'better-sqlite3';
+import { onTestFinished } from 'vitest';
 import type { Checkpoint } from '@lousho/contract';
 import { SqliteStore } from '@lousho/store-sqlite';
 import { readEffectLog, type LogLine } from './effect-log.ts';
@@ -18,10 +19,13 @@ export class Rig {
   #store: SqliteStore | undefined;
   #startCount = 0;
 
+  /** Inside a test. */
   constructor(name: string, databaseFolder?: string) {
     this.folder = fs.mkdtempSync(path.join(os.tmpdir(), `lousho-${name}-`));
     this.databasePath = path.join(databaseFolder ?? this.folder, 'runs.db');
     this.logPath = path.join(this.folder, 'effects.jsonl');
+    // Also when the test failed, or has timed out and hangs.
+    onTestFinished(() => this.#close());
   }
 
   /** It loads its code and waits for `begin`: a rig that needs many processes starts the next one while the last one works. */
@@ -79,7 +83,7 @@ export class Rig {
     }
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  async #close(): Promise<void> {
     try {
       await Promise.all(this.#workers.filter((worker) => worker.isAlive).map((worker) => worker.kill()));
       await this.#store?.close();

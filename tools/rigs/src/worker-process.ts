@@ -5,7 +5,8 @@ import { appendSignal, type LogLine, type Outcome } from './effect-log.ts';
 
 export type ScriptedCall = {
   readonly name: 'work' | 'careful' | 'refund' | 'held';
-  readonly args: { readonly ms?: number; readonly gate?: string };
+  /** `bytes`: how long its result is. */
+  readonly args: { readonly ms?: number; readonly gate?: string; readonly bytes?: number };
 };
 
 /** What a worker is started with; see `workers/agent-worker.mjs`. */
@@ -50,6 +51,12 @@ export type Ending = Outcome | { readonly type: 'died' };
 
 const workerFile = fileURLToPath(new URL('../workers/agent-worker.mjs', import.meta.url));
 
+/** Nobody stays behind, not even one that is stopped and does not notice that its parent is gone. */
+const living = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of living) child.kill('SIGKILL');
+});
+
 export class WorkerProcess {
   readonly job: WorkerJob;
   readonly #child: ChildProcess;
@@ -70,6 +77,7 @@ export class WorkerProcess {
       env,
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
     });
+    living.add(this.#child);
     this.#child.stderr?.on('data', (data: Buffer) => (this.#errors += data.toString()));
     this.#child.on('message', (message) => {
       for (const listener of this.#listeners) listener(message as Message);
@@ -77,6 +85,7 @@ export class WorkerProcess {
     this.exited = new Promise((resolve) => {
       this.#child.once('exit', () => {
         this.#isAlive = false;
+        living.delete(this.#child);
         resolve();
       });
     });
@@ -89,6 +98,11 @@ export class WorkerProcess {
   /** What it wrote to stderr: an exception that nobody caught. */
   get errors(): string {
     return this.#errors;
+  }
+
+  /** @throws when it dies first */
+  loaded(): Promise<void> {
+    return this.#message((message) => (message.type === 'loaded' ? true : undefined)).then(() => undefined);
   }
 
   /** Opens the store. Until then it has only loaded its code. */

@@ -30,12 +30,12 @@ export function scriptedAgent({ store, log, gates, script, modelMs = 0, ...optio
       name,
       input: { type: 'object' },
       ...definition,
-      async execute({ ms = 0, gate }, { toolCallId: callId, idempotencyKey: key, step, signal }) {
+      async execute({ ms = 0, gate, bytes = 0 }, { toolCallId: callId, idempotencyKey: key, step, signal }) {
         const call = { callId, toolName: name, key, step };
         log.write({ kind: 'tool.started', turnAt: turnStartMs(), ...call });
         await (gate === undefined ? pause(ms, signal) : gates.passed(gate, signal));
         log.write({ kind: 'tool.done', ...call });
-        return { did: callId };
+        return { did: callId, ...(bytes > 0 && { padding: '.'.repeat(bytes) }) };
       },
     });
   }

@@ -21,6 +21,7 @@ export interface CheckpointDigest {
     readonly approved: boolean;
     readonly by?: string;
   }[];
+  /** The last three. */
   readonly inputIds: readonly string[];
 }
 

@@ -1,0 +1,209 @@
+/** Processes that send, resume and decide on one pool of sessions, while a nemesis kills and stops them. Ends by itself. */
+import { LineCounter, type LogLine } from './effect-log.ts';
+import type { Evidence, Look } from './checker.ts';
+import type { Random } from './random.ts';
+import { Rig, type JobOptions } from './rig.ts';
+import type { Action, ScriptedCall, WorkerProcess } from './worker-process.ts';
+
+export interface TortureOptions {
+  readonly durationMs: number;
+  readonly random: Random;
+  readonly storeFault?: 'no-fence';
+}
+
+const SESSIONS = ['s1', 's2', 's3', 's4'];
+const WORKERS = 3;
+/** What each process does at a time. */
+const LOOPS = 2;
+const MOST_OPERATIONS = 20_000;
+/** A holder that stops is taken over after two of these. */
+const LEASE_TTL_MS = 600;
+/** Four responses a run: parallel calls, calls that must not be repeated, calls that a person decides, the end. */
+const script: readonly (readonly ScriptedCall[])[] = [
+  [call('work', 8), call('work', 2), call('work', 15)],
+  [call('careful', 5), call('work', 10)],
+  [call('refund', 6), call('work', 3), call('refund', 3)],
+  [],
+];
+
+function call(name: ScriptedCall['name'], ms: number): ScriptedCall {
+  return { name, args: { ms } };
+}
+
+export async function torture(rig: Rig, options: TortureOptions): Promise<Evidence> {
+  const { random, durationMs, storeFault } = options;
+  const job: JobOptions = {
+    agent: { script, modelMs: 3, lease: { ttlMs: LEASE_TTL_MS, heartbeatMs: LEASE_TTL_MS / 4 } },
+    ...(storeFault === undefined ? {} : { storeFault }),
+  };
+  const stage = new Stage(rig, job, random);
+  await stage.fill();
+  const endMs = performance.now() + durationMs;
+  while (performance.now() < endMs) {
+    await stage.strike();
+    await stage.look();
+    await sleep(60 + random.below(120));
+  }
+  await stage.clear();
+  await drain(rig, { agent: job.agent }, random);
+  const finals = new Map<string, Awaited<ReturnType<Rig['load']>>>();
+  for (const session of SESSIONS) finals.set(session, await rig.load(session));
+  return { log: rig.log(), looks: stage.looks, finals, leaseTtlMs: LEASE_TTL_MS };
+}
+
+/** The processes that are at work now, and what happens to them. */
+class Stage {
+  readonly #rig: Rig;
+  readonly #job: JobOptions;
+  readonly #random: Random;
+  readonly #lines: LineCounter;
+  readonly #workers: WorkerProcess[] = [];
+  readonly #stopped = new Map<WorkerProcess, NodeJS.Timeout>();
+  readonly looks: Look[] = [];
+  #spare: WorkerProcess;
+  #operationCount = 0;
+  #inputCount = 0;
+  #isOver = false;
+
+  constructor(rig: Rig, job: JobOptions, random: Random) {
+    this.#rig = rig;
+    this.#job = job;
+    this.#random = random;
+    this.#lines = new LineCounter(rig.logPath);
+    this.#spare = rig.start(job);
+  }
+
+  async fill(): Promise<void> {
+    while (this.#workers.length < WORKERS) await this.#enter();
+  }
+
+  /** Kills one, or stops one for a moment or for longer than its lease. */
+  async strike(): Promise<void> {
+    const victim = this.#random.pick(this.#workers);
+    const chance = this.#random.next();
+    if (chance < 0.2) {
+      await victim.kill();
+      this.#leave(victim);
+      await this.#enter();
+    } else if (chance < 0.7 && !this.#stopped.has(victim)) {
+      this.#stop(victim, chance < 0.4 ? 2.5 * LEASE_TTL_MS : 30 + this.#random.below(300));
+    }
+  }
+
+  /** What another handle sees now: all that was acknowledged before it looked. */
+  async look(): Promise<void> {
+    const session = this.#random.pick(SESSIONS);
+    const logLength = this.#lines.count();
+    const checkpoint = await this.#rig.load(session);
+    if (checkpoint !== null) this.looks.push({ session, logLength, checkpoint });
+  }
+
+  async clear(): Promise<void> {
+    this.#isOver = true;
+    for (const timer of this.#stopped.values()) clearTimeout(timer);
+    await Promise.all([...this.#workers, this.#spare].map((worker) => worker.kill()));
+  }
+
+  async #enter(): Promise<void> {
+    const worker = this.#spare;
+    this.#spare = this.#rig.start(this.#job);
+    const ready = worker.ready();
+    worker.begin();
+    await ready;
+    this.#workers.push(worker);
+    for (let loop = 0; loop < LOOPS; loop += 1) void this.#work(worker);
+  }
+
+  #leave(worker: WorkerProcess): void {
+    this.#workers.splice(this.#workers.indexOf(worker), 1);
+    clearTimeout(this.#stopped.get(worker));
+    this.#stopped.delete(worker);
+  }
+
+  #stop(worker: WorkerProcess, durationMs: number): void {
+    worker.stop();
+    const goOn = (): void => {
+      this.#stopped.delete(worker);
+      worker.continue();
+    };
+    this.#stopped.set(worker, setTimeout(goOn, durationMs));
+  }
+
+  async #work(worker: WorkerProcess): Promise<void> {
+    while (worker.isAlive && !this.#isOver && (this.#operationCount += 1) <= MOST_OPERATIONS) {
+      const ending = await worker.perform(this.#random.pick(SESSIONS), this.#nextAction());
+      if (ending.type === 'rejected') await sleep(this.#random.below(40));
+    }
+  }
+
+  #nextAction(): Action {
+    const chance = this.#random.next();
+    if (chance < 0.4) return { type: 'send', inputId: `i${(this.#inputCount += 1)}` };
+    if (chance < 0.65) return { type: 'resume' };
+    return { type: 'decide', approved: this.#random.next() < 0.75, index: this.#random.below(2) };
+  }
+}
+
+/** A clean process finishes what is left. */
+async function drain(rig: Rig, job: JobOptions, random: Random): Promise<void> {
+  const worker = await rig.startReady(job);
+  for (let left = 40 * SESSIONS.length; left > 0; left -= 1) {
+    const looked = await worker.perform('-', { type: 'look' });
+    const [pending] = (looked.type === 'resolved' && looked.pending) || [];
+    if (pending === undefined) break;
+    const decide: Action = { type: 'decide', approved: random.next() < 0.75 };
+    await worker.perform(pending.sessionId, pending.status === 'in-progress' ? { type: 'resume' } : decide);
+  }
+  await worker.end();
+}
+
+function sleep(durationMs: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, durationMs));
+}
+
+/** One line of numbers: whether the torture was one. */
+export function summarize({ log }: Evidence): TortureSummary {
+  const count = (fits: (line: LogLine) => boolean): number => log.filter(fits).length;
+  const ended = (code: string | undefined): number =>
+    count(
+      (line) =>
+        line.kind === 'op.ended' &&
+        (line.outcome.type === 'rejected' ? line.outcome.code === code : code === undefined),
+    );
+  const starts = log.filter((line) => line.kind === 'tool.started');
+  return {
+    kills: count(({ kind }) => kind === 'worker.killed'),
+    stops: count(({ kind }) => kind === 'worker.stopped'),
+    succeeded: ended(undefined),
+    busy: ended('LOUSHO_SESSION_BUSY'),
+    decidedBefore: ended('LOUSHO_APPROVAL_DECIDED'),
+    saves: count(({ kind }) => kind === 'save.acknowledged'),
+    calls: starts.length,
+    callsAgain: starts.length - new Set(starts.map(({ session, callId }) => `${session} ${callId}`)).size,
+    takenFromStopped: lostLeases(log),
+  };
+}
+
+export interface TortureSummary {
+  readonly kills: number;
+  readonly stops: number;
+  readonly succeeded: number;
+  readonly busy: number;
+  readonly decidedBefore: number;
+  readonly saves: number;
+  readonly calls: number;
+  readonly callsAgain: number;
+  /** Operations that lost their lease while their process lived. */
+  readonly takenFromStopped: number;
+}
+
+function lostLeases(log: readonly LogLine[]): number {
+  const highest = new Map<string, number>();
+  let count = 0;
+  for (const line of log) {
+    if (line.kind === 'lease.taken') highest.set(line.session, line.fence);
+    if (line.kind !== 'op.ended' || line.outcome.type !== 'rejected') continue;
+    if (line.fence !== undefined && line.fence < (highest.get(line.session) ?? 0)) count += 1;
+  }
+  return count;
+}
