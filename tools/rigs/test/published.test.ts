@@ -1,0 +1,147 @@
+/** What npm would publish, installed into an application: it works with import and with require, and brings nothing that nobody asked for. */
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+const root = path.resolve(import.meta.dirname, '../../..');
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'lousho-published-'));
+/** What an application with the memory store has; the others need packages of other people. */
+const neutral = ['contract', 'executor', 'core', 'store-memory', 'testing'];
+
+beforeAll(() => {
+  const workspaces = [...neutral, 'store-sqlite'].flatMap((name) => ['--workspace', `@lousho/${name}`]);
+  npm(root, ['pack', '--ignore-scripts', '--pack-destination', folder, ...workspaces]);
+  offerPrebuild();
+});
+afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
+
+it('runs from its tarballs, imported and required', () => {
+  const app = install('app-with-sqlite', [...neutral, 'store-sqlite'], ['zod', 'better-sqlite3']);
+  fs.writeFileSync(path.join(app, 'imported.mjs'), `${imports}\n${program}`);
+  fs.writeFileSync(path.join(app, 'required.cjs'), `${requires}\n(async () => {${program}})();`);
+  const twice = ['Hello Ada, 1 call, finished', 'Hello Ada, 1 call, finished'];
+  expect(linesOf(app, 'imported.mjs')).toEqual(twice);
+  expect(linesOf(app, 'required.cjs')).toEqual(twice);
+});
+
+it('installs no database driver with the memory store', () => {
+  const app = install('app-with-memory', neutral, ['zod']);
+  const installed = fs.readdirSync(path.join(app, 'node_modules')).filter((name) => !name.startsWith('.'));
+  expect(installed.sort()).toEqual(['@lousho', 'zod']);
+  expect(fs.readdirSync(path.join(app, 'node_modules', '@lousho')).sort()).toEqual([...neutral].sort());
+});
+
+/* ── The application ── */
+
+const names = {
+  '@lousho/core': ['createAgent', 'defineTool'],
+  '@lousho/store-memory': ['memoryStore'],
+  '@lousho/store-sqlite': ['SqliteStore'],
+  '@lousho/testing': ['mockModel'],
+  zod: ['z'],
+};
+const imports = Object.entries(names)
+  .map(([from, what]) => `import { ${what.join(', ')} } from '${from}';`)
+  .join('\n');
+const requires = Object.entries(names)
+  .map(([from, what]) => `const { ${what.join(', ')} } = require('${from}');`)
+  .join('\n');
+const program = `
+  const greet = defineTool({
+    name: 'greet',
+    description: 'Greets somebody.',
+    input: z.object({ name: z.string() }),
+    execute: ({ name }) => 'Hello ' + name,
+  });
+  for (const store of [memoryStore(), new SqliteStore('runs.db')]) {
+    const provider = mockModel([
+      { toolCalls: [{ name: 'greet', args: { name: 'Ada' } }] },
+      ({ messages }) => messages.at(-1).content[0].result,
+    ]);
+    const agent = createAgent({ provider, tools: [greet], store });
+    const { text, toolCalls, sessionId } = await agent.send('Greet Ada.', { sessionId: 'run-of-' + process.pid });
+    const { status } = await store.checkpoints.load(sessionId);
+    await store.close();
+    console.log([text, toolCalls.length + ' call', status].join(', '));
+  }
+`;
+
+function linesOf(app: string, file: string): readonly string[] {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [file], {
+    cwd: app,
+    encoding: 'utf8',
+    env: ownEnv(),
+  });
+  expect(status, stderr).toBe(0);
+  return stdout.trim().split('\n');
+}
+
+/* ── npm ── */
+
+/** `others` in the versions of this repository: they are on this machine already. */
+function install(name: string, packages: readonly string[], others: readonly string[]): string {
+  const app = path.join(folder, name);
+  fs.mkdirSync(app);
+  // Newer versions of npm run the install script of a dependency only when it is allowed here.
+  const allowScripts = { 'better-sqlite3': true };
+  fs.writeFileSync(path.join(app, 'package.json'), JSON.stringify({ name, private: true, allowScripts }));
+  const versions = others.map((other) => `${other}@${manifestOf(other).version}`);
+  npm(app, [
+    'install',
+    '--no-audit',
+    '--no-fund',
+    '--prefer-offline',
+    ...packages.map(tarballOf),
+    ...versions,
+  ]);
+  return app;
+}
+
+function tarballOf(name: string): string {
+  const tarball = fs
+    .readdirSync(folder)
+    .find((file) => file.startsWith(`lousho-${name}-`) && file.endsWith('.tgz'));
+  if (tarball === undefined) throw new Error(`npm packed no ${name}`);
+  return path.join(folder, tarball);
+}
+
+function npm(cwd: string, args: readonly string[]): void {
+  const { status, stdout, stderr } = spawnSync('npm', args, {
+    cwd,
+    encoding: 'utf8',
+    env: ownEnv(),
+    shell: process.platform === 'win32',
+  });
+  expect(status, `npm ${args[0]}: ${stdout}${stderr}`).toBe(0);
+}
+
+/** Neither what `npm test` told npm nor what Vitest told Node. */
+function ownEnv(): NodeJS.ProcessEnv {
+  const inherited = /^(?:npm_config_(?:workspaces?|include_workspace_root|loglevel)|NODE_OPTIONS)$/i;
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !inherited.test(name)));
+}
+
+function manifestOf(name: string): { readonly version: string; readonly file: string } {
+  const file = createRequire(import.meta.url).resolve(`${name}/package.json`);
+  const { version } = JSON.parse(fs.readFileSync(file, 'utf8')) as { version: string };
+  return { version, file };
+}
+
+/** better-sqlite3 takes the binary that is compiled here already instead of compiling for a minute; see tools/bootstrap.mjs. */
+function offerPrebuild(): void {
+  const { version, file } = manifestOf('better-sqlite3');
+  const header = (process.report.getReport() as { header: { glibcVersionRuntime?: string } }).header;
+  const isMusl = process.platform === 'linux' && header.glibcVersionRuntime === undefined;
+  const platform = `${process.platform}${isMusl ? 'musl' : ''}-${process.arch}`;
+  const archive = path.join(
+    folder,
+    `better-sqlite3-v${version}-node-v${process.versions.modules}-${platform}.tar.gz`,
+  );
+  const binary = 'build/Release/better_sqlite3.node';
+  const { status } = spawnSync('tar', ['-czf', archive, '-C', path.dirname(file), binary]);
+  expect(status).toBe(0);
+  fs.writeFileSync(path.join(folder, '.prebuild-installrc'), JSON.stringify({ 'local-prebuilds': folder }));
+}
