@@ -91,6 +91,12 @@ export interface Agent {
   stream(input: AgentInput, options?: SendOptions): AgentRun;
   /** Continues an unfinished run; `null` when there is none. Busy at once, it never waits. */
   resume(sessionId: string, options?: AbortOptions): Promise<ExecutionResult | null>;
+  /**
+   * For what is delivered at least once, such as a webhook: starts, joins or finishes the run of `id`, or gives the stored result of a
+   * finished or paused one. Any number of callers, one run.
+   * @throws what `send` does but SessionAwaitingApprovalError; LOUSHO_SESSION_BUSY while another process executes it
+   */
+  runOnce(id: string, input: AgentInput, options?: Omit<SendOptions, 'sessionId'>): Promise<ExecutionResult>;
   /** Unfinished runs of the store, oldest save first. @throws LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE, LOUSHO_CONFIG_INVALID (no `list`) */
   pending(): Promise<readonly PendingRun[]>;
   readonly approvals: Approvals;

@@ -29,6 +29,9 @@ export function createAgent(config: AgentConfig): Agent {
     async resume(sessionId, options = {}) {
       return executePlan(planResume(parts, live, sessionId, options));
     },
+    async runOnce(id, input, options = {}) {
+      return sendAndWait(planOnce(planInput(parts, live, input, { ...options, sessionId: id })));
+    },
     pending: () => pendingRuns(parts.checkpoints),
     approvals: agentApprovals(parts, live),
     async shutdown({ timeoutMs = 10_000 } = {}) {
@@ -56,6 +59,12 @@ function planInput(parts: AgentParts, live: LiveRuns, input: AgentInput, options
   const { checkpoints: store, approvals, source } = parts;
   const plan = planSend({ ...options, input, store, approvals, source, engine: engineFor(parts, options) });
   return { ...plan, onStart: (stop) => live.add(stop) };
+}
+
+/** The id stands for the job: what is stored under it is this input's, however often it comes. */
+function planOnce(plan: OrderPlan): OrderPlan {
+  const { request } = plan;
+  return request.type === 'send' ? { ...plan, request: { ...request, type: 'once' } } : plan;
 }
 
 /** The agent's options with those that a call may override. */

@@ -9,7 +9,7 @@ import { Run } from './run.ts';
 import { errorEvent, type RunEvents } from './run-events.ts';
 import type { RunOrder } from './run-order.ts';
 import { inLine } from './run-queue.ts';
-import { abortedResult, finishedResult } from './run-result.ts';
+import { abortedResult, pausedOrFinished } from './run-result.ts';
 import { storeOpening } from './store-opening.ts';
 
 /** `null` when there is nothing to resume. @throws what `Agent.send` documents */
@@ -87,7 +87,7 @@ async function openAndExecute(
       return null;
     case 'stored':
       announce(order, opening.stored, true);
-      return finishedResult(opening.stored, sessionId);
+      return pausedOrFinished(opening.stored, sessionId);
     default:
       return execute(order, lease, opening);
   }

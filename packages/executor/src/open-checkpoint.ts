@@ -41,7 +41,7 @@ async function openFresh(
 ): Promise<Opened> {
   const { request, source, engine, metadata, principal } = order;
   const given =
-    opening.type === 'continue' ? opening.messages : request.type === 'send' ? request.messages : [];
+    opening.type === 'continue' ? opening.messages : 'messages' in request ? request.messages : [];
   const before = opening.type === 'continue' ? opening.stored : undefined;
   const ctx = runContext(order, given);
   const agent = await source.resolve(ctx, undefined);
@@ -60,7 +60,7 @@ async function openFresh(
       businessState: order.businessState === undefined ? before?.businessState : order.businessState,
     },
     { messages: conversation, inputIds: before?.inputIds ?? [] },
-    { messages: input, inputId: request.type === 'send' ? request.inputId : undefined },
+    { messages: input, inputId: 'inputId' in request ? request.inputId : undefined },
   );
   return { checkpoint, agent };
 }
@@ -80,7 +80,7 @@ async function openUnfinished(
   if (order.businessState !== undefined)
     checkpoint = fold(checkpoint, { type: 'stateGiven', businessState: deepFreeze(order.businessState) });
   if (messages.length === 0) return { checkpoint, agent, drift };
-  const inputId = order.request.type === 'send' ? order.request.inputId : undefined;
+  const inputId = 'inputId' in order.request ? order.request.inputId : undefined;
   return { checkpoint: fold(checkpoint, { type: 'input', messages, inputId }), agent, drift };
 }
 

@@ -15,6 +15,8 @@ import { findApproval } from './decide-approval.ts';
 /** What a caller asks of a run. */
 export type RunRequest =
   | { readonly type: 'send'; readonly messages: readonly Message[]; readonly inputId?: string | undefined }
+  /** Whatever is stored counts as this input's: start it, finish it, or give what it came to. */
+  | { readonly type: 'once'; readonly messages: readonly Message[]; readonly inputId?: string | undefined }
   /** Continue what is unfinished, with nothing new. */
   | { readonly type: 'resume' }
   | { readonly type: 'decide'; readonly approvalId: string };
@@ -26,9 +28,12 @@ export type Opening =
   | { readonly type: 'resume'; readonly stored: InProgressCheckpoint; readonly messages: readonly Message[] }
   | { readonly type: 'decide'; readonly stored: Checkpoint; readonly approval: CheckpointApproval }
   /** Nothing to do: the stored run is the answer. */
-  | { readonly type: 'stored'; readonly stored: FinishedCheckpoint }
+  | { readonly type: 'stored'; readonly stored: RestingCheckpoint }
   | { readonly type: 'nothing' }
   | { readonly type: 'refuse'; readonly error: SDKError };
+
+/** A run that nothing executes on: it is over, or waits for a person. */
+export type RestingCheckpoint = Exclude<Checkpoint, { readonly status: 'in-progress' }>;
 
 /** Openings that execute something. */
 export type ExecutableOpening = Exclude<Opening, { type: 'stored' | 'nothing' | 'refuse' }>;
@@ -37,6 +42,8 @@ export function openRun(id: string, stored: Checkpoint | null, request: RunReque
   switch (request.type) {
     case 'send':
       return openSend(id, stored, request);
+    case 'once':
+      return openOnce(id, stored, request.messages);
     case 'resume':
       return openResume(id, stored);
     case 'decide':
@@ -49,14 +56,23 @@ function openSend(
   stored: Checkpoint | null,
   request: Extract<RunRequest, { type: 'send' }>,
 ): Opening {
-  if (stored === null)
-    return request.messages.every(({ role }) => role === 'system')
-      ? refuse(new ConfigurationError('LOUSHO_INPUT_EMPTY', { sessionId: id }))
-      : { type: 'new' };
+  if (stored === null) return openNew(id, request.messages);
   if (stored.status === 'awaiting-approval') return refuse(awaitingApproval(id, stored));
   const messages = newMessages(stored, request.messages, request.inputId);
   if (stored.status === 'in-progress') return { type: 'resume', stored, messages };
   return messages.length === 0 ? { type: 'stored', stored } : { type: 'continue', stored, messages };
+}
+
+function openOnce(id: string, stored: Checkpoint | null, messages: readonly Message[]): Opening {
+  if (stored === null) return openNew(id, messages);
+  return stored.status === 'in-progress'
+    ? { type: 'resume', stored, messages: [] }
+    : { type: 'stored', stored };
+}
+
+function openNew(id: string, messages: readonly Message[]): Opening {
+  const hasWords = messages.some(({ role }) => role !== 'system');
+  return hasWords ? { type: 'new' } : refuse(new ConfigurationError('LOUSHO_INPUT_EMPTY', { sessionId: id }));
 }
 
 function openResume(id: string, stored: Checkpoint | null): Opening {

@@ -25,10 +25,7 @@ export function pausedOrFinished(
   });
 }
 
-export function finishedResult(
-  checkpoint: FinishedCheckpoint,
-  sessionId: string | undefined,
-): FinishedResult {
+function finishedResult(checkpoint: FinishedCheckpoint, sessionId: string | undefined): FinishedResult {
   const { finishReason, limit } = checkpoint;
   return Object.freeze({
     ...resultBase(checkpoint, sessionId),
