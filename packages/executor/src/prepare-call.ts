@@ -58,13 +58,16 @@ function settled(result: ToolResultPart): PreparedCall {
   return { type: 'settled', result };
 }
 
-function refusedResult({ call }: OpenCall, { decision }: CheckpointApproval): ToolResultPart {
-  if (decision?.source === 'expiry')
-    return failureResult(call, 'denied', {
-      error: 'The approval expired before anybody decided. The call did not run.',
-    });
+function refusedResult({ call }: OpenCall, { kind, decision }: CheckpointApproval): ToolResultPart {
   const note = decision?.note === undefined ? undefined : { note: decision.note };
-  return failureResult(call, 'rejected', { error: 'The call was rejected. It did not run.', ...note });
+  // Asked about a call that had begun: "it did not run" would be a guess.
+  const outcome =
+    kind === 'interrupted'
+      ? 'The process died while the call ran: it may or may not have taken effect. It was not run again.'
+      : 'The call did not run.';
+  return decision?.source === 'expiry'
+    ? failureResult(call, 'denied', { error: `The approval expired before anybody decided. ${outcome}` })
+    : failureResult(call, 'rejected', { error: `A person said no. ${outcome}`, ...note });
 }
 
 /* ── Never decided ── */
