@@ -16,8 +16,10 @@ const BRAND = Symbol.for('lousho.error');
 
 /** Every error of ours. `instanceof` also holds for an error of a second installed copy. */
 export class SDKError<C extends ErrorCode = ErrorCode> extends Error {
+  static readonly [BRAND]: string = 'SDKError';
+
   static override [Symbol.hasInstance](value: unknown): value is SDKError {
-    return hasBrand(value, this, SDKError, 'SDKError');
+    return hasBrand(value, this);
   }
 
   readonly code: C;
@@ -62,8 +64,10 @@ export type ConfigurationErrorCode =
 export class ConfigurationError<
   C extends ConfigurationErrorCode = ConfigurationErrorCode,
 > extends SDKError<C> {
+  static override readonly [BRAND]: string = 'ConfigurationError';
+
   static override [Symbol.hasInstance](value: unknown): value is ConfigurationError {
-    return hasBrand(value, this, ConfigurationError, 'ConfigurationError');
+    return hasBrand(value, this);
   }
 
   constructor(code: C, details: ErrorDetails[C], options: SDKErrorOptions = {}) {
@@ -75,8 +79,10 @@ export class ConfigurationError<
 
 /** The run waits for a person: new input must not bypass the decision. */
 export class SessionAwaitingApprovalError extends SDKError<'LOUSHO_SESSION_AWAITING_APPROVAL'> {
+  static override readonly [BRAND]: string = 'SessionAwaitingApprovalError';
+
   static override [Symbol.hasInstance](value: unknown): value is SessionAwaitingApprovalError {
-    return hasBrand(value, this, SessionAwaitingApprovalError, 'SessionAwaitingApprovalError');
+    return hasBrand(value, this);
   }
 
   readonly sessionId: string;
@@ -98,8 +104,10 @@ export class SessionAwaitingApprovalError extends SDKError<'LOUSHO_SESSION_AWAIT
 
 /** Thrown by a tool: rejects the run instead of becoming an error result. Siblings finish first and keep their results. */
 export class PropagatingToolError extends SDKError<'LOUSHO_TOOL_PROPAGATED'> {
+  static override readonly [BRAND]: string = 'PropagatingToolError';
+
   static override [Symbol.hasInstance](value: unknown): value is PropagatingToolError {
-    return hasBrand(value, this, PropagatingToolError, 'PropagatingToolError');
+    return hasBrand(value, this);
   }
 
   constructor(
@@ -114,8 +122,10 @@ export class PropagatingToolError extends SDKError<'LOUSHO_TOOL_PROPAGATED'> {
 
 /** Thrown by `LLMProvider`. Anything else that a provider throws is wrapped in one; an abort of `request.signal` passes as it is. */
 export class LLMProviderError extends SDKError<'LOUSHO_PROVIDER_ERROR'> {
+  static override readonly [BRAND]: string = 'LLMProviderError';
+
   static override [Symbol.hasInstance](value: unknown): value is LLMProviderError {
-    return hasBrand(value, this, LLMProviderError, 'LLMProviderError');
+    return hasBrand(value, this);
   }
 
   readonly kind: LLMErrorDetails['kind'];
@@ -184,10 +194,12 @@ function addBrand(error: Error, className: string): void {
   Object.defineProperty(error, BRAND, { value: [...brands, className], configurable: true });
 }
 
-/** A class of the application that extends one of ours is asked the ordinary way: only its own chain decides. */
-function hasBrand(value: unknown, asked: object, ours: object, className: string): boolean {
+/**
+ * A class of the application that extends one of ours is asked the ordinary way: only its own chain decides. The class is not named here:
+ * a class that names itself gets another name from bundlers, and that one would stand in stack traces.
+ */
+function hasBrand(value: unknown, asked: { readonly [BRAND]: string; readonly prototype: object }): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  if (asked !== ours)
-    return Object.prototype.isPrototypeOf.call((asked as { prototype: object }).prototype, value);
-  return (value as Record<symbol, readonly string[] | undefined>)[BRAND]?.includes(className) ?? false;
+  if (!Object.hasOwn(asked, BRAND)) return Object.prototype.isPrototypeOf.call(asked.prototype, value);
+  return (value as Record<symbol, readonly string[] | undefined>)[BRAND]?.includes(asked[BRAND]) ?? false;
 }
