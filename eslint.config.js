@@ -22,7 +22,8 @@ const timers = asking(usePorts, ['setTimeout', 'setInterval', 'setImmediate']);
 const nodeGlobals = asking(runsEverywhere, ['process', 'Buffer', 'require', '__dirname', '__filename']);
 
 export default tseslint.config(
-  { ignores: ['**/dist/**', '**/coverage/**', '**/.nx/**', '**/.cache/**'] },
+  // The seed snippets are kept as their users would have written them.
+  { ignores: ['**/dist/**', '**/coverage/**', '**/.nx/**', '**/.cache/**', '**/seed-snippets/**'] },
   ...tseslint.configs.recommendedTypeChecked,
   { languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } } },
   { files: ['**/*.js', '**/*.mjs'], ...tseslint.configs.disableTypeChecked },

@@ -1,0 +1,391 @@
+/** The code blocks that Lousho began with run as they stand, and do what their pages say. See seed-snippets/README.md. */
+import { existsSync } from 'node:fs';
+import {
+  getCheckpointHistory,
+  type AgentStore,
+  type Checkpoint,
+  type Message,
+  type Tool,
+} from '@lousho/contract';
+import { memoryStore } from '@lousho/store-memory';
+import { SqliteStore } from '@lousho/store-sqlite';
+import { manualClock, mockModel, testPorts } from '@lousho/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ToolRegistry, createAgent } from '../src/index.ts';
+import { lines, refusal, rejection, results } from './support/read.ts';
+import { runSnippet } from './support/snippets.ts';
+import { threeMethods } from './support/stores.ts';
+import { emailTool, failingOnceTool, gatedTool, spyTool } from './support/tools.ts';
+import { later, until } from './support/wait.ts';
+import { temporaryFolder } from './support/world.ts';
+
+const askForEmail = { toolCalls: [{ name: 'email', args: { to: 'team@example.com' } }] };
+const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+
+async function stored(store: AgentStore, id: string): Promise<Checkpoint | null | undefined> {
+  return store.checkpoints?.load(id);
+}
+
+/** `chat-42` waits for a yes to one email. */
+async function givenPausedChat() {
+  const store = memoryStore();
+  const email = emailTool();
+  const agent = createAgent({ provider: mockModel([askForEmail]), tools: [email.tool], store });
+  const { approvalId: id = '' } = await agent.send('Email the whole team', { sessionId: 'chat-42' });
+  return { store, email, id };
+}
+
+describe('the snippets over SQLite', () => {
+  const home = process.cwd();
+  let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+  beforeAll(async () => {
+    folder = await temporaryFolder();
+    process.chdir(folder.path);
+  });
+  afterAll(async () => {
+    process.chdir(home);
+    await folder.remove();
+  });
+
+  it('en 1: two messages are one conversation, and afterwards there is nothing to resume', async () => {
+    const provider = mockModel(['Booked for 2.', 'Now 3.']);
+    expect(existsSync('.lousho')).toBe(false);
+    const run = await runSnippet('en-01-conversation', { globals: { provider } });
+    expect(run.error).toBeUndefined();
+    expect(provider.calls.map(({ messages }) => lines(messages))).toEqual([
+      ['user Book a table for 2 tonight'],
+      ['user Book a table for 2 tonight', 'assistant Booked for 2.', 'user Make it 3 people'],
+    ]);
+    expect(await run.agents[0]?.resume('chat-42')).toBeNull();
+    await run.close();
+    await using store = new SqliteStore('./.lousho/jobs.db');
+    expect(await stored(store, 'chat-42')).toMatchObject({ status: 'finished', finishReason: 'stop' });
+  });
+
+  it('ar 2: an interrupted run is finished, then its conversation goes on, counted from zero', async () => {
+    const work = failingOnceTool('work');
+    {
+      await using store = new SqliteStore('./.lousho/jobs.db');
+      const provider = mockModel([{ toolCalls: [{ name: 'work' }] }]);
+      const agent = createAgent({ provider, tools: [work.tool], store });
+      await rejection(agent.send('Read the reports', { sessionId: 'job-1' }));
+    }
+    const provider = mockModel(['Read.', 'In short: fine.']);
+    const run = await runSnippet('ar-02-resume-and-send', { globals: { provider }, tools: [work.tool] });
+    expect(run.error).toBeUndefined();
+    expect(work.runs).toHaveLength(2);
+    expect(lines(provider.calls[1]?.messages ?? [])).toEqual([
+      'user Read the reports',
+      'assistant work#call_1',
+      'tool call_1 "work done"',
+      'assistant Read.',
+      'user Now write a summary',
+    ]);
+    await run.close();
+    await using store = new SqliteStore('./.lousho/jobs.db');
+    expect(await stored(store, 'job-1')).toMatchObject({
+      status: 'finished',
+      stepIndex: 1,
+      usage: { modelCalls: 1 },
+    });
+  });
+});
+
+describe.each([
+  ['en 2', 'en-02-awaiting-approval', 'agent.approvals.resolve()'],
+  ['en 13', 'en-13-executor-awaiting-approval', 'resumeAfterApproval()'],
+  ['ar 3', 'ar-03-executor-awaiting-approval', 'resumeAfterApproval()'],
+])('%s: a paused session', (_block, name, remedy) => {
+  const globalsOf = (provider: unknown, store: AgentStore) => ({
+    provider,
+    agent: {},
+    checkpointStore: store.checkpoints,
+  });
+
+  it('refuses input, prints what it waits for, and changes nothing', async () => {
+    const { store, email, id } = await givenPausedChat();
+    const before = await stored(store, 'chat-42');
+    const provider = mockModel([]);
+    const run = await runSnippet(name, { globals: globalsOf(provider, store), store });
+    expect(run.error).toBeUndefined();
+    expect(run.printed).toEqual([[`Waiting on approval ${id} - resolve it with ${remedy} first.`]]);
+    expect([provider.calls.length, email.runs.length]).toEqual([0, 0]);
+    expect(await stored(store, 'chat-42')).toEqual(before);
+  });
+
+  it('that is not there is simply a new one', async () => {
+    const store = memoryStore();
+    const provider = mockModel(['Not yet.']);
+    const run = await runSnippet(name, { globals: globalsOf(provider, store), store });
+    expect(run.error).toBeUndefined();
+    expect(run.printed).toEqual([]);
+    expect(await stored(store, 'chat-42')).toMatchObject({ status: 'finished' });
+  });
+});
+
+describe.each([
+  ['en 3', 'en-03-approve'],
+  ['en 14', 'en-14-resume-after-approval'],
+  ['ar 4', 'ar-04-resume-after-approval'],
+])('%s: an approval', (_block, name) => {
+  function givenMailer(...script: Parameters<typeof mockModel>[0]) {
+    const store = memoryStore();
+    const email = emailTool();
+    const tools = [email.tool as Tool];
+    const provider = mockModel(script);
+    const globals = {
+      provider,
+      agent: {},
+      input: 'Email the whole team',
+      toolRegistry: new ToolRegistry(tools),
+      approvalStore: store.approvals,
+      checkpointStore: store.checkpoints,
+    };
+    return { store, email, provider, setting: { globals, tools, store } };
+  }
+
+  it('lets the run go on to its end', async () => {
+    const { store, email, setting } = givenMailer(askForEmail, 'Sent.');
+    const run = await runSnippet(name, setting);
+    expect(run.error).toBeUndefined();
+    expect(run.printed).toEqual([['stop']]);
+    expect(email.runs).toHaveLength(1);
+    expect(email.contexts[0]?.approval?.id).toMatch(/^chat-42\.apr-/);
+    const history = await store.checkpoints.history('chat-42');
+    expect(history.map(({ status }) => status).reverse()).toEqual([
+      'in-progress',
+      'awaiting-approval',
+      // The decision, the start of the call, its result.
+      'in-progress',
+      'in-progress',
+      'in-progress',
+      'finished',
+    ]);
+    expect(await store.approvals.list()).toEqual([]);
+  });
+
+  it('may be followed by another one', async () => {
+    const { store, email, setting } = givenMailer(askForEmail, askForEmail, 'Sent.');
+    const run = await runSnippet(name, setting);
+    expect(run.printed).toEqual([['awaiting-approval']]);
+    expect(email.runs).toHaveLength(1);
+    const [next] = await store.approvals.list();
+    expect(next?.id).not.toBe(email.contexts[0]?.approval?.id);
+    const agent = createAgent({ provider: mockModel(['Sent.']), tools: setting.tools, store });
+    expect((await agent.approvals.resolve({ id: next?.id ?? '', approved: true })).finishReason).toBe('stop');
+  });
+
+  it('prints nothing when nothing waits', async () => {
+    const { setting } = givenMailer('No need.');
+    expect((await runSnippet(name, setting)).printed).toEqual([]);
+  });
+});
+
+describe('en 6: a job that is delivered more than once', () => {
+  type HandleDelivery = (deliveryId: string, payload: string) => Promise<void>;
+
+  async function givenHandler(script: Parameters<typeof mockModel>[0], tools: readonly Tool[]) {
+    const store = memoryStore();
+    const provider = mockModel(script);
+    const run = await runSnippet('en-06-run-a-job-once', { globals: { provider }, tools, store });
+    expect(run.error).toBeUndefined();
+    return { handle: run.module.handleDelivery as HandleDelivery, provider, store, agent: run.agents[0] };
+  }
+
+  it('runs once', async () => {
+    const { handle, provider, store } = await givenHandler(['Done.'], []);
+    for (let delivery = 0; delivery < 3; delivery += 1) await handle('d1', 'do it');
+    expect(provider.calls).toHaveLength(1);
+    expect(await stored(store, 'job-d1')).toMatchObject({ status: 'finished' });
+  });
+
+  it('is resumed, not sent again, when it was interrupted', async () => {
+    const work = failingOnceTool('work');
+    const { handle, store } = await givenHandler([{ toolCalls: [{ name: 'work' }] }, 'Done.'], [work.tool]);
+    await rejection(handle('d2', 'do it'));
+    await handle('d2', 'do it');
+    const checkpoint = await stored(store, 'job-d2');
+    expect(checkpoint?.status).toBe('finished');
+    expect(lines(checkpoint?.messages ?? []).filter((line) => line === 'user do it')).toHaveLength(1);
+  });
+
+  it('stays as it is while it waits for a person', async () => {
+    const charge = gatedTool('charge');
+    const { handle, provider, store } = await givenHandler(
+      [{ toolCalls: [{ name: 'charge' }] }],
+      [charge.tool],
+    );
+    await handle('d3', 'do it');
+    await handle('d3', 'do it');
+    expect([provider.calls.length, charge.runs.length]).toEqual([1, 0]);
+    expect(await store.approvals.list()).toHaveLength(1);
+  });
+
+  it('would run twice with a plain send', async () => {
+    const { provider, agent } = await givenHandler(['Done.', 'Done.'], []);
+    await agent?.send('do it', { sessionId: 'job-d4' });
+    await agent?.send('do it', { sessionId: 'job-d4' });
+    expect(provider.calls).toHaveLength(2);
+  });
+});
+
+describe.each([
+  ['en 7', 'en-07-call-id'],
+  ['ar 5', 'ar-05-call-id'],
+])('%s: the call id as idempotency key', (_block, name) => {
+  it('makes one charge of a call that a crash repeats', async () => {
+    const keys: string[] = [];
+    const payments = {
+      async charge(_amount: number, { idempotencyKey }: { readonly idempotencyKey: string }) {
+        keys.push(idempotencyKey);
+        // The service has it; the process dies before it hears so.
+        if (keys.length === 1) await new Promise(() => undefined);
+        return { id: 'ch_1' };
+      },
+    };
+    const { tools, error } = await runSnippet(name, { globals: { payments } });
+    expect(error).toBeUndefined();
+    // Its code looks the service up when it runs.
+    Object.assign(globalThis, { payments });
+    const clock = manualClock();
+    const store = memoryStore({ ports: { clock } });
+    const call = { toolCalls: [{ name: 'charge_card', args: { amount: 5 } }] };
+    const dying = createAgent({ provider: mockModel([call]), tools, store, ports: testPorts(manualClock()) });
+    void later(dying.send('charge', { sessionId: 'order-7' }));
+    await until(() => keys.length === 1);
+    await clock.advance(30_001);
+    const provider = mockModel(['Charged.']);
+    const other = { ...store, checkpoints: { ...store.checkpoints } };
+    const agent = createAgent({ provider, tools, store: other, ports: testPorts(clock) });
+    await agent.resume('order-7');
+    expect(keys).toHaveLength(2);
+    expect(new Set(keys).size).toBe(1);
+    expect(results(provider.calls[0]?.messages ?? []).map(({ result }) => result)).toEqual([{ id: 'ch_1' }]);
+    Reflect.deleteProperty(globalThis, 'payments');
+  });
+});
+
+describe('en 8: a business key on a gated tool', () => {
+  it('files one claim of two calls that were both approved', async () => {
+    const requests: string[] = [];
+    const filed = new Map<string, { readonly id: string }>();
+    const claims = {
+      async file(
+        { claimId }: { readonly claimId: string },
+        { idempotencyKey }: { readonly idempotencyKey: string },
+      ) {
+        requests.push(idempotencyKey);
+        const known = filed.get(idempotencyKey) ?? { id: `filed-${claimId}` };
+        filed.set(idempotencyKey, known);
+        return known;
+      },
+    };
+    const { tools, error } = await runSnippet('en-08-business-key', { globals: { claims } });
+    expect(error).toBeUndefined();
+    Object.assign(globalThis, { claims });
+    const file = { toolCalls: [{ name: 'file_claim', args: { claimId: 'c1' } }] };
+    const agent = createAgent({ provider: mockModel([file, file, 'Filed.']), tools, store: memoryStore() });
+    const first = await agent.send('file it', { sessionId: 'claim-1' });
+    const second = await agent.approvals.resolve({ id: first.approvalId ?? '', approved: true });
+    const result = await agent.approvals.resolve({ id: second.approvalId ?? '', approved: true });
+    expect(requests).toEqual(['claim:c1', 'claim:c1']);
+    expect(filed.size).toBe(1);
+    expect(new Set(results(result.messages).map(({ toolCallId }) => toolCallId)).size).toBe(2);
+    Reflect.deleteProperty(globalThis, 'claims');
+  });
+});
+
+describe.each([
+  ['en 9', 'en-09-history'],
+  ['ar 6', 'ar-06-history'],
+])('%s: the history of a run', (_block, name) => {
+  it('is printed newest first, and outlives its checkpoint', async () => {
+    const store = memoryStore({ historyLimit: 20 });
+    const work = spyTool('work');
+    const provider = mockModel([{ toolCalls: [{ name: 'work' }] }, 'Done.']);
+    await createAgent({ provider, tools: [work.tool], store }).send('go', { sessionId: 'chat-42' });
+    const run = await runSnippet(name, { store });
+    expect(run.error).toBeUndefined();
+    expect(run.memoryStoreOptions).toEqual([{ historyLimit: 20 }]);
+    expect(run.printed).toEqual([
+      [2, 'finished', isoTime, 4],
+      [1, 'in-progress', isoTime, 3],
+      [1, 'in-progress', isoTime, 2],
+    ]);
+    expect(await store.checkpoints.load('chat-42')).toBeNull();
+    expect(await store.checkpoints.history('chat-42')).toHaveLength(3);
+    await store.checkpoints.delete('chat-42');
+    expect(await store.checkpoints.history('chat-42')).toEqual([]);
+  });
+
+  it('prints nothing of an empty store', async () => {
+    const run = await runSnippet(name, {});
+    expect(run.error).toBeUndefined();
+    expect(run.printed).toEqual([]);
+  });
+
+  it('is empty with a limit of 0, and undefined where a store keeps none', async () => {
+    const { checkpoints } = memoryStore({ historyLimit: 0 });
+    const agent = createAgent({ provider: mockModel(['Hello.']), store: { checkpoints } });
+    await agent.send('hi', { sessionId: 'chat-42' });
+    expect(await getCheckpointHistory(checkpoints, 'chat-42')).toEqual([]);
+    expect(await getCheckpointHistory(threeMethods(checkpoints), 'chat-42')).toBeUndefined();
+  });
+});
+
+describe.each([
+  ['en 11', 'en-11-changed-agent'],
+  ['ar 9', 'ar-09-changed-agent'],
+])('%s: a changed agent', (_block, name) => {
+  it('is refused by name of what changed, and the run stays as it was', async () => {
+    const store = memoryStore();
+    const old = createAgent({
+      provider: mockModel([{ toolCalls: [{ name: 'a' }] }, new Error('down')], { modelId: 'old-model' }),
+      tools: [spyTool('a').tool],
+      store,
+      retry: { maxRetries: 0 },
+    });
+    await rejection(old.send('go', { sessionId: 'job-1' }));
+    const before = JSON.stringify(await stored(store, 'job-1'));
+    const provider = mockModel([], { modelId: 'new-model' });
+    const b = spyTool('b');
+    const { error } = await runSnippet(name, { globals: { provider }, tools: [b.tool], store });
+    const refused = await refusal(Promise.reject(error as Error), 'LOUSHO_AGENT_DRIFT');
+    expect(refused.details.drift).toMatchObject({
+      model: { saved: 'old-model', current: 'new-model' },
+      toolsAdded: ['b'],
+      toolsRemoved: ['a'],
+    });
+    expect([provider.calls.length, b.runs.length]).toEqual([0, 0]);
+    expect(JSON.stringify(await stored(store, 'job-1'))).toBe(before);
+  });
+
+  it('has nothing to resume in an empty store', async () => {
+    const provider = mockModel([]);
+    const run = await runSnippet(name, { globals: { provider } });
+    expect(run.error).toBeUndefined();
+    expect(provider.calls).toHaveLength(0);
+  });
+});
+
+describe('the list of snippets', () => {
+  it('names all 24 blocks, and every file', async () => {
+    const { readFile, readdir } = await import('node:fs/promises');
+    const folder = new URL('./seed-snippets/', import.meta.url);
+    const readme = await readFile(new URL('README.md', folder), 'utf8');
+    const rows = readme.match(/^\| (en|ar) \d+ .*\|$/gm) ?? [];
+    expect(rows).toHaveLength(24);
+    const files = (await readdir(folder)).filter((file) => /^(en|ar)-.*\.ts$/.test(file));
+    const named = rows.flatMap((row) => row.match(/`((?:en|ar)-[^`]+\.ts)`/)?.[1] ?? []);
+    expect(named.sort()).toEqual(files.sort());
+    // What has no file says what it waits for.
+    for (const row of rows)
+      expect(
+        row
+          .split('|')
+          .map((cell) => cell.trim())
+          .slice(3, 5)
+          .filter(Boolean),
+      ).toHaveLength(1);
+  });
+});
