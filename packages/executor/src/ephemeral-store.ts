@@ -1,15 +1,18 @@
 /** Where a run without a store keeps its state: memory that dies with it, with the three methods that every store has. */
 import type { ApprovalRecord, ApprovalStore, Checkpoint, CheckpointStore } from '@lousho/contract';
 
-export function ephemeralCheckpoints(initial: Iterable<readonly [string, Checkpoint]> = []): CheckpointStore {
-  const checkpoints = new Map(initial);
+/** `pausedState`: what a run that waits was carried away as. */
+export function ephemeralCheckpoints(
+  pausedState: (id: string) => Promise<Checkpoint | undefined> = async () => undefined,
+): CheckpointStore {
+  const checkpoints = new Map<string, Checkpoint>();
   return {
     claims: { leases: 'none', history: false, list: false, durable: 'memory', consistency: 'strong' },
     async save(id, checkpoint) {
       checkpoints.set(id, checkpoint);
     },
     async load(id) {
-      return checkpoints.get(id) ?? null;
+      return checkpoints.get(id) ?? (await pausedState(id)) ?? null;
     },
     async delete(id) {
       checkpoints.delete(id);

@@ -14,11 +14,10 @@ import { storeOpening } from './store-opening.ts';
 
 /** `null` when there is nothing to resume. @throws what `Agent.send` documents */
 export async function executeOrder(order: RunOrder): Promise<ExecutionResult | null> {
-  const { events, store, checkpointId, whenBusy, stop } = order;
+  const { events, checkpointId: id, whenBusy, stop } = order;
+  const store = (order.isEphemeral ? order.inbox : undefined) ?? order.store;
   try {
-    const result = await inLine({ store, id: checkpointId, whenBusy, left: stop.requested }, () =>
-      underLease(order),
-    );
+    const result = await inLine({ store, id, whenBusy, left: stop.requested }, () => underLease(order));
     // Only now, when the lease is given back: whoever hears it may go on with the run at once.
     if (result !== null) reportDone(events, result);
     return result;

@@ -6,7 +6,6 @@ import {
   classifyCheckpointId,
   type AgentRun,
   type ApprovalDecision,
-  type ApprovalRecord,
   type ApprovalStore,
   type Checkpoint,
   type CheckpointStore,
@@ -85,7 +84,7 @@ export async function planDecision(wired: DecisionWiring): Promise<OrderPlan> {
   if (checkpointId === undefined) throw new SDKError('LOUSHO_APPROVAL_NOT_FOUND', { approvalId: String(id) });
   const record = (await inbox.load(id)) ?? undefined;
   const isEphemeral = record?.snapshot !== undefined;
-  const store = isEphemeral ? snapshotStore(record) : wired.store;
+  const store = isEphemeral ? stateInRecord(inbox, id) : wired.store;
   if (store === undefined) {
     if (record === undefined) throw new SDKError('LOUSHO_APPROVAL_NOT_FOUND', { approvalId: id });
     throw new ConfigurationError('LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE', {
@@ -127,11 +126,12 @@ function requireDecision(decision: ApprovalDecision): void {
   }
 }
 
-/** The state of a run without a store lies in its record. */
-function snapshotStore({ snapshot }: ApprovalRecord): CheckpointStore {
-  return ephemeralCheckpoints(
-    (snapshot?.checkpoints ?? []).map(({ checkpointId, checkpoint }) => [checkpointId, checkpoint] as const),
-  );
+/** The state of a run without a store lies in its record; read when it is asked for, as a decision of a sibling call changes it. */
+function stateInRecord(inbox: ApprovalStore, approvalId: string): CheckpointStore {
+  return ephemeralCheckpoints(async (id) => {
+    const record = await inbox.load(approvalId);
+    return record?.snapshot?.checkpoints.find(({ checkpointId }) => checkpointId === id)?.checkpoint;
+  });
 }
 
 function isWaiting(checkpoint: Checkpoint): boolean {

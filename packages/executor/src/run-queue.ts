@@ -1,5 +1,5 @@
 /** Calls with one id over one store object follow each other in this process, in the order they were made. */
-import { SDKError, type CheckpointStore } from '@lousho/contract';
+import { SDKError, type ApprovalStore, type CheckpointStore } from '@lousho/contract';
 import { insideRun, isInsideRun } from './reentrancy.ts';
 import { unlessAborted } from './run-stop.ts';
 
@@ -9,12 +9,13 @@ interface Line {
   last: Promise<unknown>;
   length: number;
 }
-const linesOfStore = new WeakMap<CheckpointStore, Map<string, Line>>();
+const linesOfStore = new WeakMap<object, Map<string, Line>>();
 
 export type WhenBusy = 'wait' | 'refuse';
 
 export interface Place {
-  readonly store: CheckpointStore;
+  /** Where the run lies: its store, or the inbox whose records carry it. */
+  readonly store: CheckpointStore | ApprovalStore;
   readonly id: string;
   readonly whenBusy: WhenBusy;
   /** Leaves the line: `work` then runs at once, and finds the signal aborted. */
@@ -54,7 +55,7 @@ export function isInLine(store: CheckpointStore, id: string): boolean {
   return linesOfStore.get(store)?.has(id) ?? false;
 }
 
-function lineOf(store: CheckpointStore, id: string): Line {
+function lineOf(store: object, id: string): Line {
   let lines = linesOfStore.get(store);
   if (lines === undefined) linesOfStore.set(store, (lines = new Map<string, Line>()));
   let line = lines.get(id);

@@ -102,6 +102,18 @@ describe('a run without a store', () => {
     expect(await second.list()).toMatchObject([{ id: again.approvalId, toolName: 'mail' }]);
   });
 
+  it('with sibling calls decided at one moment loses neither decision', async () => {
+    const world = givenShop([calling('pay', 'mail'), 'done']);
+    const [pay, mail] = need((await world.send('go')).approvalIds);
+    const decided = await Promise.all([
+      world.decide({ id: need(pay), approved: true }),
+      world.decide({ id: need(mail), approved: true }),
+    ]);
+    expect(decided.map(({ finishReason }) => finishReason).sort()).toEqual(['awaiting-approval', 'stop']);
+    expect([...world.storage.effects].sort()).toEqual(['mail', 'pay']);
+    expect(await world.inbox()).toEqual([]);
+  });
+
   it('decided by two at once goes on with one: the call runs once', async () => {
     const world = givenShop([calling('pay')]);
     const id = need((await world.send('go')).approvalId);

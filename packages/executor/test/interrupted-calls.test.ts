@@ -146,7 +146,7 @@ describe('a call that had begun', () => {
   });
 
   it.each<readonly [string, OnInterrupted]>([
-    ['throws', () => need(undefined)],
+    ['throws', () => need<never>(undefined)],
     ['gives what JSON cannot say', () => ({ result: 1n })],
     ['says nothing', (() => undefined) as unknown as OnInterrupted],
   ])(
