@@ -1,12 +1,6 @@
 /** The code blocks that Lousho began with run as they stand, and do what their pages say. See seed-snippets/README.md. */
 import { existsSync } from 'node:fs';
-import {
-  getCheckpointHistory,
-  type AgentStore,
-  type Checkpoint,
-  type Message,
-  type Tool,
-} from '@lousho/contract';
+import { getCheckpointHistory, type AgentStore, type Checkpoint, type Tool } from '@lousho/contract';
 import { memoryStore } from '@lousho/store-memory';
 import { SqliteStore } from '@lousho/store-sqlite';
 import { manualClock, mockModel, testPorts } from '@lousho/testing';
