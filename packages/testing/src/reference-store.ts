@@ -70,15 +70,18 @@ function referenceCheckpoints({
       write(id, checkpoint);
     },
     async load(id) {
+      assertCheckpointId(id);
       const text = latest.get(id);
       return text === undefined ? null : parse<Checkpoint>(text);
     },
     async delete(id, { keepHistory = false } = {}) {
+      assertCheckpointId(id);
       latest.delete(id);
       if (!keepHistory) histories.delete(id);
       leases.end(id);
     },
     async history(id, { limit = Infinity } = {}) {
+      assertCheckpointId(id);
       return [...(histories.get(id) ?? [])].reverse().slice(0, limit).map(historyEntry);
     },
     list: async (options) => listCheckpoints(all(), options),
@@ -91,6 +94,7 @@ function referenceCheckpoints({
     acquireLease: async (id, owner, ttlMs) => leases.acquire(id, owner, ttlMs),
     renewLease: async (id, owner, ttlMs, fence) => leases.renew(id, owner, ttlMs, fence),
     async releaseLease(id, owner, fence) {
+      assertCheckpointId(id);
       if (leases.isHeldBy(id, owner, fence)) leases.end(id);
     },
     async saveIfLeased(id, checkpoint, owner, fence) {
@@ -130,6 +134,7 @@ function referenceLeases(clock: Clock) {
       return { fence };
     },
     renew(id: string, owner: string, ttlMs: number, fence?: number): boolean {
+      assertCheckpointId(id);
       const lease = held.get(id);
       if (lease === undefined || !isHeldBy(id, owner, fence)) return false;
       hold(id, owner, lease.fence, ttlMs);

@@ -16,7 +16,7 @@ export async function settle(): Promise<void> {
 }
 
 /** One turn of the event loop. Where there is no `setImmediate` a timer does the same, only slower. */
-function nextTurn(): Promise<void> {
+export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     if (setPlatformImmediate === undefined) setPlatformTimeout(resolve, 0);
     else setPlatformImmediate(resolve);
