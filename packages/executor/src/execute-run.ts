@@ -65,8 +65,7 @@ async function driveRun(run: Run, steps: StepEvents): Promise<ExecutionResult> {
         );
       case 'joinInput':
         run.fold({ type: 'inputJoined' });
-        for (const id of run.input.takeHeld())
-          run.events.emit('input.applied', { id, step: checkpoint.stepIndex + 1 });
+        reportApplied(run);
         break;
       case 'finish':
         run.fold({ type: 'finished', finishReason: action.finishReason, limit: action.limit });
@@ -74,8 +73,11 @@ async function driveRun(run: Run, steps: StepEvents): Promise<ExecutionResult> {
         if (checkpoint.heldInput.length === 0) await finishRun(run);
         break;
       case 'startNextRun':
-        run.fold({ type: 'nextRun', runId: run.engine.ports.ids.random() });
-        run.input.takeHeld();
+        run.events.belongTo(
+          run.fold({ type: 'nextRun', runId: run.engine.ports.ids.random() }).runId,
+          run.sessionId,
+        );
+        reportApplied(run);
         break;
       case 'done':
         return pausedOrFinished(
@@ -86,6 +88,12 @@ async function driveRun(run: Run, steps: StepEvents): Promise<ExecutionResult> {
         return assertNever(action);
     }
   }
+}
+
+/** Held input is in the transcript now: the next step reads it. */
+function reportApplied(run: Run): void {
+  const step = run.checkpoint.stepIndex + 1;
+  for (const id of run.input.takeHeld()) run.events.emit('input.applied', { id, step });
 }
 
 /** It is so in the store, too: a stop that comes now comes too late. */

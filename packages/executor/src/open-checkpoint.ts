@@ -10,7 +10,7 @@ import {
   type Message,
   type RunContext,
 } from '@lousho/contract';
-import { checkAgent, refreshedMessages } from './check-agent.ts';
+import { checkAgent, isInstructions, refreshedMessages } from './check-agent.ts';
 import { checkDecision } from './check-decision.ts';
 import { fold, startRun } from './fold.ts';
 import type { ExecutableOpening } from './open-run.ts';
@@ -45,7 +45,7 @@ async function openFresh(
   const before = opening.type === 'continue' ? opening.stored : undefined;
   const ctx = runContext(order, given);
   const agent = await source.resolve(ctx, undefined);
-  const { leading, input } = splitLeadingSystem(given);
+  const { leading, input } = splitLeadingSystem(given, agent.instructions);
   const conversation = appendFrozen(refreshedMessages(before?.messages ?? [], agent), leading);
   const checkpoint = startRun(
     {
@@ -128,16 +128,24 @@ function runContext(
   });
 }
 
-/** System messages of the first input stay in the transcript, behind the agent's own instructions. */
-function splitLeadingSystem(messages: readonly Message[]): {
+/**
+ * System messages of the first input stay in the transcript, behind the agent's own instructions; those that came along with another
+ * conversation of this agent are not doubled.
+ */
+function splitLeadingSystem(
+  messages: readonly Message[],
+  instructions: string | undefined,
+): {
   readonly leading: readonly Message[];
   readonly input: readonly Message[];
 } {
-  const leading = messages.filter((message) => message.role === 'system');
-  return {
-    leading,
-    input: leading.length === 0 ? messages : messages.filter((message) => message.role !== 'system'),
-  };
+  const leading: Message[] = [];
+  const input: Message[] = [];
+  for (const message of messages) {
+    if (message.role !== 'system') input.push(message);
+    else if (!isInstructions(message) && message.content !== instructions) leading.push(message);
+  }
+  return { leading, input };
 }
 
 function requireSamePrincipal(order: RunOrder, stored: InProgressCheckpoint): void {

@@ -37,14 +37,24 @@ export class RunInput {
     this.#takeEarly();
   }
 
+  /** @throws synchronously LOUSHO_CONFIG_INVALID */
   enqueue(input: string | UserMessage): QueuedInput {
-    return this.#accept(input, 'queued', (id, text) => this.#deps?.onQueued(id, text));
+    return this.#accept(
+      inputMessages(input),
+      () => 'queued',
+      (id, text) => this.#deps?.onQueued(id, text),
+    );
   }
 
+  /** @throws synchronously LOUSHO_CONFIG_INVALID; the model call under way then goes on */
   steer(input: string | UserMessage): QueuedInput {
-    this.#isSteered = true;
-    const applied = this.#isOver ? false : this.#dropModelCall() ? 'immediate' : 'queued';
-    return this.#accept(input, applied, (id, text) => this.#deps?.onSteered(id, text, applied || 'queued'));
+    const redirect = (): 'immediate' | 'queued' => {
+      this.#isSteered = true;
+      return this.#dropModelCall() ? 'immediate' : 'queued';
+    };
+    return this.#accept(inputMessages(input), redirect, (id, text, applied) =>
+      this.#deps?.onSteered(id, text, applied),
+    );
   }
 
   /** While a model call runs: `drop` gives it up if nothing was heard of it yet. The returned function ends that. */
@@ -62,19 +72,19 @@ export class RunInput {
   }
 
   #accept(
-    input: string | UserMessage,
-    applied: QueuedInput['applied'],
-    report: (id: string, text: string) => void,
+    messages: readonly Message[],
+    apply: () => 'immediate' | 'queued',
+    report: (id: string, text: string, applied: 'immediate' | 'queued') => void,
   ): QueuedInput {
     this.#count += 1;
     const id = `input_${this.#count}`;
     if (this.#isOver) return { id, applied: false, joined: Promise.resolve(false) };
-    const messages = inputMessages(input);
+    const applied = apply();
     const joined = new Promise<boolean>((resolve) => {
       const take = (): void => {
         if (this.#deps === undefined || this.#isOver) return resolve(false);
         this.#held.push(id);
-        report(id, messages.map(textOf).join(''));
+        report(id, messages.map(textOf).join(''), applied);
         this.#deps.hold(messages).then(
           () => resolve(true),
           () => resolve(false),

@@ -44,7 +44,7 @@ export class Run {
   readonly isStreaming: boolean;
   readonly isResumed: boolean;
   readonly isEphemeral: boolean;
-  readonly #openedAtStep: number;
+  readonly #opened: Pick<Checkpoint, 'runId' | 'stepIndex'>;
   readonly #lease: HeldLease | undefined;
   /** The caller's state as tools see and change it; recorded with the next results. */
   businessState: JsonValue | undefined;
@@ -62,7 +62,8 @@ export class Run {
     this.isStreaming = parts.isStreaming;
     this.isResumed = parts.isResumed;
     this.isEphemeral = parts.isEphemeral;
-    this.#openedAtStep = parts.writer.checkpoint.stepIndex;
+    const { runId, stepIndex } = parts.writer.checkpoint;
+    this.#opened = { runId, stepIndex };
     this.#lease = parts.lease;
     this.businessState = parts.writer.checkpoint.businessState;
   }
@@ -77,7 +78,8 @@ export class Run {
 
   /** Whether the open calls were there when the run was resumed, so that a dead process may have begun them. */
   mayHaveBegun(): boolean {
-    return this.isResumed && this.checkpoint.stepIndex === this.#openedAtStep;
+    const { runId, stepIndex } = this.#opened;
+    return this.isResumed && this.checkpoint.stepIndex === stepIndex && this.checkpoint.runId === runId;
   }
 
   fold(outcome: Outcome): Checkpoint {

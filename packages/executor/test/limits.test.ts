@@ -71,6 +71,16 @@ describe('the step budget', () => {
   });
 });
 
+it('a call of the run that new words start is not taken for one that had begun before', async () => {
+  const reruns: boolean[] = [];
+  const storage = givenStorage();
+  const tools = [noting(storage, 'a', (_args, { rerun }) => void reruns.push(rerun))];
+  const world = givenLoop({ storage, tools, maxSteps: 1, diesAt: { call: 'saveIfLeased#1', when: 'after' } });
+  await world.untilDead(world.send('go'));
+  await (await world.afterCrash({ script: [calling('a')] })).send('once more');
+  expect(reruns).toEqual([true, false]);
+});
+
 describe('limits', () => {
   it.each([
     [{ maxModelCalls: 2 }, 2, { name: 'maxModelCalls', max: 2, used: 2 }],
