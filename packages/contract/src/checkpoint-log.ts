@@ -406,19 +406,35 @@ function packUsage(usage: RunUsage): PackedUsage {
 }
 
 function packUsageOnce(usage: RunUsage): PackedUsage {
-  const total = packNumbers(usage);
   const models = Object.entries(usage.byModel);
-  const only = models.length === 1 && usage.delegated === undefined ? models[0] : undefined;
+  const { delegated } = usage;
+  const isPlain =
+    isPlainUsage(usage, delegated === undefined ? 1 : 2) &&
+    models.every(([, spent]) => isPlainUsage(spent, 0)) &&
+    (delegated === undefined || isPlainUsage(delegated, 1));
+  // Fields of a later release in it, or numbers that no addition gives back: kept whole.
+  if (!isPlain) return { whole: usage as unknown as JsonValue };
+  const total = packNumbers(usage);
+  const only = models.length === 1 && delegated === undefined ? models[0] : undefined;
   const byModel =
-    only !== undefined && sameValue(packNumbers(only[1]), total)
+    only !== undefined && sameNumbers(packNumbers(only[1]), total)
       ? only[0]
       : models.map(([id, spent]) => [id, packNumbers(spent)] as const);
-  const packed: PackedUsage =
-    usage.delegated === undefined
-      ? [total, byModel]
-      : [total, byModel, packNumbers(usage.delegated), usage.delegated.runs];
-  // Fields of a later release in it: kept whole.
-  return sameValue(unpackUsage(packed), usage) ? packed : { whole: usage as unknown as JsonValue };
+  return delegated === undefined
+    ? [total, byModel]
+    : [total, byModel, packNumbers(delegated), delegated.runs];
+}
+
+/** Whether nothing of it is lost in a list of numbers; `otherFields` stand beside those of `ModelUsage`. */
+function isPlainUsage(usage: ModelUsage, otherFields: number): boolean {
+  const { inputTokens, outputTokens, totalTokens, costUsd, estimated } = usage;
+  const fields = 7 + otherFields + (costUsd === undefined ? 0 : 1) + (estimated === undefined ? 0 : 1);
+  const areCounts = [inputTokens, outputTokens, totalTokens].every((tokens) => Number.isSafeInteger(tokens));
+  return areCounts && Object.keys(usage).length === fields;
+}
+
+function sameNumbers(a: Numbers, b: Numbers): boolean {
+  return a.length === b.length && a.every((number, index) => number === b[index]);
 }
 
 function packNumbers(usage: ModelUsage): Numbers {

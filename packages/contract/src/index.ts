@@ -151,7 +151,7 @@ export {
   type RunLimits,
   type ReachedLimit,
 } from './run.ts';
-export { isMessage } from './schemas.ts';
+export { isMessage } from './message-shape.ts';
 export { type SessionRecord, type SessionStore } from './session.ts';
 export { resolveStoreOptions, type ResolvedStoreOptions } from './store-options.ts';
 export {

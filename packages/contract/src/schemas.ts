@@ -3,91 +3,15 @@
  * fields that this release does not know come back.
  */
 import { z } from 'zod';
-import type { Message } from './messages.ts';
+import { isMessageList, isToolCall, isToolResult } from './message-shape.ts';
 
 const timestamp = z.string();
 const count = z.number().int().nonnegative();
 const stringList = z.array(z.string());
 /** Any JSON value, or no such field. (`z.unknown()` alone asks for the field.) */
 const anyOrAbsent = z.unknown().optional();
-const providerMetadata = z.record(z.string(), z.unknown()).optional();
-
-const textPart = z.object({ type: z.literal('text'), text: z.string(), providerMetadata });
-const reasoningPart = z.object({ type: z.literal('reasoning'), text: z.string(), providerMetadata });
-const filePart = z.object({
-  type: z.literal('file'),
-  mediaType: z.string(),
-  filename: z.string().optional(),
-  data: z.discriminatedUnion('type', [
-    z.object({ type: z.literal('data'), data: z.string() }),
-    z.object({ type: z.literal('url'), url: z.string() }),
-    z.object({ type: z.literal('reference'), reference: z.record(z.string(), z.string()) }),
-    z.object({ type: z.literal('text'), text: z.string() }),
-  ]),
-  providerMetadata,
-});
-const toolCallPart = z.object({
-  type: z.literal('tool-call'),
-  toolCallId: z.string(),
-  toolName: z.string(),
-  args: z.unknown(),
-  invalidArgs: z.string().optional(),
-  providerExecuted: z.literal(true).optional(),
-  providerMetadata,
-});
-const toolResultPart = z.object({
-  type: z.literal('tool-result'),
-  toolCallId: z.string(),
-  toolName: z.string(),
-  result: z.unknown(),
-  isError: z.literal(true).optional(),
-  kind: z.string().optional(),
-  approval: z.object({ id: z.string(), approved: z.boolean(), decidedAt: timestamp }).optional(),
-  providerMetadata,
-});
-const customPart = z.object({
-  type: z.literal('custom'),
-  kind: z.string(),
-  data: anyOrAbsent,
-  providerMetadata,
-});
-
-const assistantPart = z.discriminatedUnion('type', [
-  textPart,
-  reasoningPart,
-  filePart,
-  toolCallPart,
-  toolResultPart,
-  customPart,
-]);
-const messageSchema = z.discriminatedUnion('role', [
-  z.object({ role: z.literal('system'), content: z.string(), providerMetadata }),
-  z.object({
-    role: z.literal('user'),
-    content: z.union([z.string(), z.array(z.discriminatedUnion('type', [textPart, filePart]))]),
-    providerMetadata,
-  }),
-  z.object({ role: z.literal('assistant'), content: z.array(assistantPart), providerMetadata }),
-  z.object({ role: z.literal('tool'), content: z.tuple([toolResultPart]), providerMetadata }),
-]);
-/** Entries of a history share their messages: each is checked once. */
-const checkedMessages = new WeakSet<object>();
-const messageList = z.custom<readonly unknown[]>(
-  (list) => Array.isArray(list) && list.every(isStoredMessage),
-  'not a list of messages',
-);
-
-function isStoredMessage(value: unknown): boolean {
-  if (typeof value === 'object' && value !== null && checkedMessages.has(value)) return true;
-  if (!isMessage(value)) return false;
-  checkedMessages.add(value);
-  return true;
-}
-
-/** Whether it is a message that can be stored and read again. Looks anew each time: it is asked about values that may change. */
-export function isMessage(value: unknown): value is Message {
-  return messageSchema.safeParse(value).success;
-}
+const messageList = z.custom<readonly unknown[]>(isMessageList, 'not a list of messages');
+const toolResult = z.custom<unknown>(isToolResult, 'not a tool result');
 
 const modelUsage = z.object({
   inputTokens: z.number(),
@@ -146,7 +70,7 @@ const checkpointBase = z.object({
   runInput: z.object({ start: count, count }),
   heldInput: messageList,
   inputIds: stringList,
-  settledResults: z.array(toolResultPart),
+  settledResults: z.array(toolResult),
   startedToolCallIds: stringList,
   approvals: z.array(checkpointApprovalSchema),
   delegatedInFlight: z.array(z.object({ checkpointId: z.string(), usage: modelUsage })),
@@ -210,7 +134,7 @@ export const approvalRecordSchema = z.object({
   snapshot: z
     .object({
       checkpoints: z.array(z.object({ checkpointId: z.string(), checkpoint: z.unknown() })),
-      remainingToolCalls: z.array(toolCallPart).optional(),
+      remainingToolCalls: z.array(z.custom<unknown>(isToolCall, 'not a tool call')).optional(),
     })
     .optional(),
 });
