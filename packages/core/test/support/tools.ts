@@ -8,7 +8,7 @@ import {
 } from '@lousho/contract';
 import { z } from 'zod';
 
-export interface ToolRun {
+interface ToolRun {
   readonly args: JsonObject;
   readonly ctx: ToolContext;
 }

@@ -9,11 +9,11 @@ import { manualClock, testPorts, type ManualClock } from '@lousho/testing';
 import { afterEach, beforeEach, describe } from 'vitest';
 import { createAgent, type Agent, type AgentConfig } from '../../src/index.ts';
 
-export type StoreName = 'memory' | 'sqlite';
+type StoreName = 'memory' | 'sqlite';
 /** Left out: what the process gives. */
 export type ProcessAgentConfig = Omit<AgentConfig, 'ports'>;
 
-export interface Process {
+interface Process {
   readonly store: FullAgentStore;
   readonly checkpoints: FullAgentStore['checkpoints'];
   readonly ports: Ports;
