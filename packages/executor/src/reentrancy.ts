@@ -1,4 +1,5 @@
 /** Which runs the current code executes inside of: a tool or hook that sends to its own run would wait for itself for ever. */
+import { builtinModule } from './builtin-module.ts';
 
 interface ContextStorage {
   run<Value>(runs: readonly object[], work: () => Value): Value;
@@ -6,7 +7,12 @@ interface ContextStorage {
 }
 
 /** `undefined` on a runtime without it: such a call then waits, and only the abort of the run ends it. */
-const storage = contextStorage();
+const storage = makeStorage();
+
+function makeStorage(): ContextStorage | undefined {
+  const hooks = builtinModule<{ readonly AsyncLocalStorage: new () => ContextStorage }>('node:async_hooks');
+  return hooks === undefined ? undefined : new hooks.AsyncLocalStorage();
+}
 
 /** Runs `work` as code of the run that `key` stands for. */
 export function insideRun<Value>(key: object, work: () => Value): Value {
@@ -20,12 +26,4 @@ export function outsideRuns<Value>(work: () => Value): Value {
 
 export function isInsideRun(key: object): boolean {
   return storage?.getStore()?.includes(key) ?? false;
-}
-
-/** By name at run time, so that no bundle for another platform asks for a Node module. */
-function contextStorage(): ContextStorage | undefined {
-  const { process } = globalThis as { readonly process?: { getBuiltinModule?(name: string): unknown } };
-  const hooks = process?.getBuiltinModule?.('node:async_hooks') as
-    { readonly AsyncLocalStorage: new () => ContextStorage } | undefined;
-  return hooks === undefined ? undefined : new hooks.AsyncLocalStorage();
 }

@@ -1,5 +1,6 @@
 /** Why a run must stop, if it must: a person aborted it, its process goes away, or its lease is lost. */
 import { SDKError, type Clock } from '@lousho/contract';
+import { builtinModule } from './builtin-module.ts';
 
 export type Stop =
   /** A person stops the run: running calls may end, the others are cancelled. */
@@ -12,6 +13,9 @@ export type Stop =
 /** How long an aborted tool may take to end by itself before its call is given up. */
 const ABORT_GRACE_MS = 1_000;
 
+/** Node warns of a leak from eleven listeners of one signal on. */
+const events = builtinModule<{ setMaxListeners(count: number, signal: AbortSignal): void }>('node:events');
+
 export class RunStop {
   readonly #requested = new AbortController();
   readonly #unwanted = new AbortController();
@@ -20,7 +24,10 @@ export class RunStop {
   #stop: Stop | undefined;
   #cancelTimer: () => void = () => undefined;
 
-  constructor(readonly clock: Clock) {}
+  constructor(readonly clock: Clock) {
+    // As many as there are tools: each of them may listen.
+    events?.setMaxListeners(0, this.#unwanted.signal);
+  }
 
   /** Nothing new starts once there is one. */
   get current(): Stop | undefined {
@@ -94,20 +101,32 @@ export function unlessAborted<Value>(
   promise: Promise<Value>,
 ): Promise<Value | undefined> {
   return new Promise<Value | undefined>((resolve, reject) => {
-    if (signal.aborted) resolve(undefined);
-    const giveUp = (): void => resolve(undefined);
-    signal.addEventListener('abort', giveUp, { once: true });
-    const done = (): void => signal.removeEventListener('abort', giveUp);
+    const forget = whenAborted(signal, () => resolve(undefined));
     promise.then(
       (value) => {
-        done();
+        forget();
         resolve(value);
       },
       (error: unknown) => {
-        done();
+        forget();
         // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- passed on as it came
         reject(error);
       },
     );
   });
+}
+
+/** Who waits for a signal. It gets one listener for all of them: a signal is slow to add to, and warns of a leak from eleven on. */
+const waitingFor = new WeakMap<AbortSignal, Set<() => void>>();
+
+function whenAborted(signal: AbortSignal, giveUp: () => void): () => void {
+  if (signal.aborted) giveUp();
+  let waiting = waitingFor.get(signal);
+  if (waiting === undefined) {
+    const all = new Set<() => void>();
+    waitingFor.set(signal, (waiting = all));
+    signal.addEventListener('abort', () => all.forEach((call) => call()), { once: true });
+  }
+  waiting.add(giveUp);
+  return () => waiting.delete(giveUp);
 }
