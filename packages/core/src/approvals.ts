@@ -7,6 +7,7 @@ import {
   type ApprovalRequest,
   type ApprovalStore,
   type CheckpointStore,
+  type ExecutionResult,
 } from '@lousho/contract';
 import {
   executePlan,
@@ -39,15 +40,24 @@ export function agentApprovals(parts: AgentParts, live: LiveRuns): Approvals {
     list: (options = {}) => listWaiting(parts, options.sessionId),
     get: (id) => findWaiting(parts, id),
     async resolve(decision, options = {}) {
-      const result = await executePlan(await planDecision(wire(decision, options)));
-      if (result === null) throw new Error('Invariant: a decision gave no result');
-      return result;
+      return live.during(decide(wire(decision, options)));
     },
     streamResolve(decision, options = {}) {
-      const wired = wire(decision, options);
-      return streamPlan(planDecision(wired), parts.engine.ports.clock);
+      const run = streamPlan(planDecision(wire(decision, options)), parts.engine.ports.clock);
+      live.during(run.result).catch(ignore);
+      return run;
     },
   };
+}
+
+async function decide(wired: DecisionWiring): Promise<ExecutionResult> {
+  const result = await executePlan(await planDecision(wired));
+  if (result === null) throw new Error('Invariant: a decision gave no result');
+  return result;
+}
+
+function ignore(): void {
+  // Whoever reads the handle hears of it.
 }
 
 function requireInbox({ approvals }: AgentParts): ApprovalStore {

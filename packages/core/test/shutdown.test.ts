@@ -1,4 +1,5 @@
 /** The process goes away: nothing new starts, what runs is recorded, the rest stays open for whoever resumes it. */
+import type { ApprovalStore } from '@lousho/contract';
 import { mockModel } from '@lousho/testing';
 import { expect, it } from 'vitest';
 import type { Agent } from '../src/index.ts';
@@ -225,6 +226,46 @@ onEveryStore('shutdown', (world) => {
     await ends;
     expect(await isOpen(new Promise(() => undefined))).toBe(true);
     expect(calls).toHaveLength(count);
+  });
+
+  it('waits for a decision that is being looked up, and leaves it undone', async () => {
+    const charge = gatedTool('charge');
+    const model = mockModel([{ toolCalls: [{ name: 'charge' }] }, 'never asked']);
+    const { approvalId: id = '' } = await world
+      .agent({ provider: model, tools: [charge.tool] })
+      .send('go', { sessionId: 'job-1' });
+    for (const decide of [
+      (agent: Agent) => agent.approvals.resolve({ id, approved: true }),
+      (agent: Agent) => agent.approvals.streamResolve({ id, approved: true }).result,
+    ]) {
+      const found = deferred();
+      const approvals = Object.assign(Object.create(world.store.approvals) as ApprovalStore, {
+        load: async (asked: string) => (await found.promise, world.store.approvals.load(asked)),
+      });
+      const store = storeOf(world.checkpoints, { approvals });
+      const agent = world.agent({ store, provider: model, tools: [charge.tool] });
+      const deciding = later(decide(agent));
+      const down = agent.shutdown();
+      expect(await isOpen(down)).toBe(true);
+      found.resolve();
+      await down;
+      await refusal(deciding, 'LOUSHO_SHUTDOWN');
+      expect(await world.stored('job-1')).toMatchObject({ status: 'awaiting-approval' });
+    }
+    expect(charge.runs).toHaveLength(0);
+  });
+
+  it('ends a moment after its time-out even when code of the application hangs', async () => {
+    const hooked = deferred();
+    const beforeModel = () => (hooked.resolve(), new Promise<void>(() => undefined));
+    const agent = world.agent({ provider: mockModel([]), hooks: { beforeModel } });
+    void later(agent.send('go', { sessionId: 'job-1' }));
+    await hooked.promise;
+    const down = agent.shutdown({ timeoutMs: 5_000 });
+    await world.clock.advance(5_000);
+    expect(await isOpen(down)).toBe(true);
+    await world.clock.advance(1_000);
+    await down;
   });
 
   it('gives the calls of streams the same end', async () => {
