@@ -64,10 +64,7 @@ export class EventLogs implements TransactionObserver {
     this.#known.touch(id);
     let known = this.#knownNow(id, storedMark);
     // Another writer may have been first: then its events are read, and what this save adds is computed again.
-    if (known !== undefined && !this.#appendTo(known, next, status, kind)) {
-      this.#known.forget(id);
-      known = undefined;
-    }
+    if (known !== undefined && !this.#appendTo(known, next, status, kind)) known = undefined;
     if (known === undefined) this.#appendUnknown(id, next, status, kind);
   }
 

@@ -62,7 +62,7 @@ export class SqliteDatabase {
   constructor(connection: Database, opened: OpenedFile) {
     this.connection = connection;
     this.path = opened.path;
-    this.#identity = opened.identity;
+    this.#file = opened.identity === undefined ? undefined : new FileWatch(opened.path);
     this.fileKey = opened.identity ?? `memory ${(memoryCount += 1)}`;
     this.#levels = opened.levels;
     this.#level = opened.levels.synced;
@@ -143,7 +143,7 @@ export class SqliteDatabase {
   }
 
   #isSameFile(): boolean {
-    return this.#identity === undefined || fileIdentity(this.path) === this.#identity;
+    return this.#file?.isSameFile() ?? true;
   }
 
   #setLevel(level: SynchronousLevel): void {
@@ -221,12 +221,11 @@ function configure(
   connection.pragma(`page_size = ${PAGE_BYTES}`);
   // Changing to WAL is refused at once while another process does the same, whatever the time-out says.
   retryWhileBusy(() => connection.pragma(`journal_mode = ${journalMode}`));
+  // better-sqlite3 is compiled with a lower level for WAL databases: it is set on every open, and read back.
   connection.pragma(`synchronous = ${synced}`);
   connection.pragma(`wal_autocheckpoint = ${CHECKPOINT_AT_BYTES / PAGE_BYTES}`);
   connection.pragma(`journal_size_limit = ${JOURNAL_SIZE_LIMIT}`);
   retryWhileBusy(() => migrate(connection, file));
-  // better-sqlite3 is compiled with a lower level for WAL databases, which takes effect at the first write: set it again and read it back.
-  connection.pragma(`synchronous = ${synced}`);
   assertSetting(connection, 'synchronous', synced === 'FULL' ? 2 : 1);
   assertSetting(connection, 'journal_mode', file === MEMORY_PATH ? 'memory' : journalMode);
   connection.pragma(`busy_timeout = ${DRIVER_WAIT_MS}`);

@@ -32,6 +32,12 @@ export interface PruneBatch {
   readonly nextKey: number | undefined;
 }
 
+interface InboxRow {
+  readonly id: string;
+  readonly checkpointId: string;
+  readonly createdAt: string;
+}
+
 const RUNS_A_BATCH = 100;
 
 export class Pruning {
@@ -39,7 +45,7 @@ export class Pruning {
   readonly #leases: SqliteLeases;
   readonly #historyLimit: number;
   readonly #oldRows: Statement<[number, number, number], LogRow>;
-  readonly #oldApprovals: Statement<[string], { readonly id: string; readonly checkpointId: string }>;
+  readonly #approvals: Statement<[], InboxRow>;
   readonly #approvalsOf: Statement<[string], string>;
   readonly #deleteApproval: Statement<[string]>;
   readonly #oldLeases: Statement<[number], string>;
@@ -52,9 +58,9 @@ export class Pruning {
       `SELECT ${ROW} FROM runs WHERE key > ? AND saved_at <= ? ORDER BY key LIMIT ?`,
     );
     // An approval with a snapshot is the only place where its run is stored.
-    this.#oldApprovals = connection.prepare(
-      `SELECT id, checkpoint_id AS checkpointId FROM approvals
-       WHERE created_at <= ? AND json_valid(record) AND json_extract(record, '$.snapshot') IS NULL`,
+    this.#approvals = connection.prepare(
+      `SELECT id, checkpoint_id AS checkpointId, created_at AS createdAt FROM approvals
+       WHERE json_valid(record) AND json_extract(record, '$.snapshot') IS NULL`,
     );
     this.#approvalsOf = connection
       .prepare<[string], string>('SELECT id FROM approvals WHERE checkpoint_id = ?')
@@ -92,8 +98,8 @@ export class Pruning {
 
   /** Old approvals that no run waits on. Those of runs that are pruned in the same go are counted with them. */
   #orphans(plan: PrunePlan): readonly string[] {
-    const old = this.#oldApprovals.all(new Date(plan.cutoffMs).toISOString());
-    const orphans = old.filter(({ id, checkpointId }) => {
+    const orphans = this.#approvals.all().filter(({ id, checkpointId, createdAt }) => {
+      if (!(Date.parse(createdAt) <= plan.cutoffMs)) return false;
       const row = this.#logs.tables.rowById(checkpointId);
       if (row === undefined || row.status === 'deleted') return !this.#leases.isLive(checkpointId);
       return !this.#leases.isLive(checkpointId) && !this.#waitsOn(row, id) && !this.#goes(row, plan);

@@ -122,6 +122,25 @@ it.each(damages)('takes a new state for the run when %s', async (_name, damage) 
   expect(await checkpoints.history('order-7')).toHaveLength(1);
 });
 
+it('notices saves that changed places though each is whole', async () => {
+  const file = tempFile();
+  const { checkpoints } = openStore(file);
+  for (const total of [0, 1, 2]) await checkpoints.save('order-7', inProgress({ businessState: { total } }));
+  swapEvents(rawDatabase(file));
+  await expect(checkpoints.load('order-7')).rejects.toMatchObject({ code: 'LOUSHO_CHECKPOINT_CORRUPT' });
+});
+
+it('lets a handle that knew the run before the damage go on behind the state that healed it', async () => {
+  const file = tempFile();
+  const knows = await twoRuns(file);
+  changeLetter(rawDatabase(file), 0);
+  await openStore(file).checkpoints.save('order-7', inProgress());
+  const next = nextStep(inProgress(), 'healed');
+  await knows.checkpoints.save('order-7', next);
+  expect(await openStore(file).checkpoints.load('order-7')).toEqual(next);
+  expect(await knows.checkpoints.history('order-7')).toHaveLength(2);
+});
+
 const headerDamages = damages.filter(([name]) =>
   /first event|last event|all events|facts|row points/.test(name),
 );

@@ -200,6 +200,18 @@ it('is left alone when a run ends whose log is mostly of use', async () => {
   expect(storedSeqs(file)).toHaveLength(21);
 });
 
+it('is left alone when a run ends whose superseded states are the history that is kept', async () => {
+  const file = tempFile();
+  const store = openStore(file, { historyLimit: 3 });
+  let run = await saveSteps(store, 5);
+  for (const filler of ['a', 'b'].map((letter) => letter.repeat(5_000))) {
+    run = nextStep(run, 'on', { businessState: filler });
+    await store.checkpoints.save('order-7', run);
+  }
+  await store.checkpoints.save('order-7', finished({ stepIndex: 9, messages: run.messages }));
+  expect(storedSeqs(file)).toHaveLength(8);
+});
+
 it('lets a handle that knows an older log notice what another one dropped', async () => {
   const file = tempFile();
   const [one, two] = [openStore(file, { historyLimit: 1 }), openStore(file, { historyLimit: 1 })];

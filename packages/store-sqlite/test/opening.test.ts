@@ -5,7 +5,7 @@ import Sqlite from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { SqliteStore } from '../src/index.ts';
 import { MIGRATIONS, migrate, ownerOf } from '../src/migrations.ts';
-import { finished, inProgress } from './support/fixtures.ts';
+import { inProgress } from './support/fixtures.ts';
 import { openOnPlatform, openStore, rawDatabase, tempFile, tempFolder } from './support/temp-store.ts';
 
 /** Everything in the folder, byte for byte. */
@@ -124,6 +124,19 @@ it('refuses a database of another program that is in use', () => {
   expect(fs.readFileSync(`${file}-wal`).equals(log)).toBe(true);
 });
 
+it('refuses a database of another program that was killed with everything in its write-ahead log', () => {
+  const other = path.join(tempFolder(), 'other.db');
+  const writer = rawDatabase(other);
+  writer.pragma('journal_mode = WAL');
+  writer.exec('CREATE TABLE books (title TEXT); INSERT INTO books VALUES (1)');
+  const file = path.join(tempFolder(), 'copy.db');
+  for (const ending of ['', '-wal']) fs.copyFileSync(other + ending, file + ending);
+  const [before, log] = [fs.readFileSync(file), fs.readFileSync(`${file}-wal`)];
+  expect(() => new SqliteStore(file)).toThrow(expect.objectContaining({ code: 'LOUSHO_CONFIG_INVALID' }));
+  expect(fs.readFileSync(file).equals(before)).toBe(true);
+  expect(fs.readFileSync(`${file}-wal`).equals(log)).toBe(true);
+});
+
 it('refuses a file that is no database, and leaves it alone', () => {
   const folder = tempFolder();
   const file = path.join(folder, 'notes.txt');
@@ -236,18 +249,4 @@ it('leaves an older file as it was when a step of the upgrade fails', async () =
   expect(() => migrate(raw, file, steps)).toThrow(/nowhere/);
   expect(ownerOf(raw).userVersion).toBe(1);
   expect(() => raw.prepare('SELECT x FROM later')).toThrow(/no such table/);
-});
-
-it('finds unfinished runs through their own index, whatever the number of finished ones', async () => {
-  const file = tempFile();
-  const { store, statements } = openOnPlatform(file);
-  await store.checkpoints.save('done', finished());
-  await store.checkpoints.save('open', inProgress());
-  statements.length = 0;
-  const found = await store.checkpoints.listHeaders({ status: ['in-progress', 'awaiting-approval'] });
-  expect(found.map(({ sessionId }) => sessionId)).toEqual(['open']);
-  const query = statements.find((sql) => sql.startsWith('SELECT')) ?? '';
-  const plan = rawDatabase(file).prepare<[], { detail: string }>(`EXPLAIN QUERY PLAN ${query}`).all();
-  expect(plan.map(({ detail }) => detail).join('\n')).toContain('USING INDEX unfinished_runs');
-  expect(plan.map(({ detail }) => detail).join('\n')).not.toMatch(/SCAN (?:runs|events|facts|last)/);
 });

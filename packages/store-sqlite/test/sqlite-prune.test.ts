@@ -238,6 +238,13 @@ it('leaves a run alone whose time or whose record nobody can read', async () => 
   expect(await prune()).toEqual(nothing);
 });
 
+it.each([Number.MAX_SAFE_INTEGER, Infinity])('removes nothing that is %d ms old', async (olderThanMs) => {
+  await store.checkpoints.save('order-7', finished({ savedAt: '1969-12-31T00:00:00.000Z' }));
+  await store.checkpoints.save('order-8', finished(daysAgo(9_999)));
+  await store.approvals.save(approvalRecord('a-1', { createdAt: daysAgo(9_999).savedAt }));
+  expect(await prune({ olderThanMs })).toEqual(nothing);
+});
+
 it('counts no more history than is kept', async () => {
   open({ historyLimit: 2 });
   for (let n = 0; n < 5; n += 1) await store.checkpoints.save('order-7', finished(daysAgo(11)));

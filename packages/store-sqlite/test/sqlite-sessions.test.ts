@@ -148,6 +148,18 @@ it('copies the transcript for a turn when it is not surely the same', async () =
   expect(await other.checkpoints.load('chat.turn-2')).toEqual(foreign);
 });
 
+it('copies the transcript for a turn when another process has changed its end', async () => {
+  const file = tempFile();
+  const store = openStore(file);
+  const record = await givenChat(store, long);
+  const other = openStore(file);
+  const theirs = deepFreeze([...long.slice(0, 18), says('of theirs'), says('too')]);
+  await other.sessions.saveIfRevision(sessionRecord('chat', { messages: theirs }), 1);
+  const turn = inProgress({ messages: appendFrozen(record.messages, [hello]) });
+  await store.checkpoints.save('chat.turn-1', turn);
+  expect(await other.checkpoints.load('chat.turn-1')).toEqual(turn);
+});
+
 /** What may happen to a conversation while a turn stands on it. */
 const changes: readonly (readonly [
   string,
@@ -197,6 +209,21 @@ it.each(changes)('keeps a turn whole when its conversation %s', async (_name, ch
   await store.checkpoints.save('chat.turn-1', next);
   expect(await store.checkpoints.load('chat.turn-1')).toEqual(next);
   expect(await openStore(file).checkpoints.history('chat.turn-1')).toHaveLength(2);
+});
+
+it('stands on nothing any more once its history begins behind a rewrite', async () => {
+  const file = tempFile();
+  const store = openStore(file, { historyLimit: 1 });
+  const record = await givenChat(store, long);
+  await store.checkpoints.save(
+    'chat.turn-1',
+    inProgress({ messages: appendFrozen(record.messages, [hello]) }),
+  );
+  const standing = (): unknown[] =>
+    rawDatabase(file).prepare('SELECT id FROM runs WHERE stands_on IS NOT NULL').pluck().all();
+  expect(standing()).toEqual(['chat.turn-1']);
+  await store.checkpoints.save('chat.turn-1', inProgress({ messages: deepFreeze([says('summary')]) }));
+  expect(standing()).toEqual([]);
 });
 
 it('keeps a turn in the list as damaged when the conversation that it stands on is', async () => {
