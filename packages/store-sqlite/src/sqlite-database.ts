@@ -2,7 +2,7 @@
 import path from 'node:path';
 import Sqlite, { type Database, type Statement } from 'better-sqlite3';
 import { SDKError } from '@lousho/contract';
-import { MEMORY_PATH, assertOurs, fileIdentity, prepareFile, readOwner } from './database-file.ts';
+import { FileWatch, MEMORY_PATH, assertOurs, fileIdentity, prepareFile, readOwner } from './database-file.ts';
 import { migrate, ownerOf, MIGRATIONS } from './migrations.ts';
 import { fileSystemType, networkKind } from './network-folder.ts';
 import { closedError, isBusy, openError, writeError } from './sqlite-errors.ts';
@@ -50,7 +50,7 @@ export class SqliteDatabase {
   readonly path: string;
   /** The same for every handle of this process on the same file. */
   readonly fileKey: string;
-  readonly #identity: string | undefined;
+  readonly #file: FileWatch | undefined;
   readonly #levels: { readonly [Level in CommitLevel]: SynchronousLevel };
   #level: SynchronousLevel;
   #refusesReads = false;
@@ -62,7 +62,7 @@ export class SqliteDatabase {
   constructor(connection: Database, opened: OpenedFile) {
     this.connection = connection;
     this.path = opened.path;
-    this.#file = opened.identity === undefined ? undefined : new FileWatch(opened.path);
+    this.#file = opened.watch;
     this.fileKey = opened.identity ?? `memory ${(memoryCount += 1)}`;
     this.#levels = opened.levels;
     this.#level = opened.levels.synced;
@@ -158,6 +158,7 @@ type SynchronousLevel = 'FULL' | 'NORMAL';
 interface OpenedFile {
   readonly path: string;
   readonly identity: string | undefined;
+  readonly watch: FileWatch | undefined;
   readonly levels: { readonly [Level in CommitLevel]: SynchronousLevel };
 }
 
@@ -172,6 +173,8 @@ export function openDatabase(options: DatabaseOptions, platform: Platform = node
     if (file !== MEMORY_PATH) refuseForeignFile(file, platform);
     const before = file === MEMORY_PATH ? undefined : fileIdentity(file);
     connection = platform.connect(file, { timeout: DRIVER_WAIT_AT_OPEN_MS });
+    // Between the two looks, so that it watches the file that both saw.
+    const watch = file === MEMORY_PATH ? undefined : new FileWatch(file);
     const identity = file === MEMORY_PATH ? undefined : fileIdentity(file);
     if (before !== undefined && identity !== before)
       throw new SDKError('LOUSHO_STORE_REPLACED', { path: file });
@@ -179,7 +182,7 @@ export function openDatabase(options: DatabaseOptions, platform: Platform = node
     // A rollback journal that is not synced can damage the file, not only lose the last commits: there every commit is a synced one.
     const visible = journalMode === 'wal' ? 'NORMAL' : synced;
     configure(connection, file, journalMode, synced);
-    return new SqliteDatabase(connection, { path: file, identity, levels: { synced, visible } });
+    return new SqliteDatabase(connection, { path: file, identity, watch, levels: { synced, visible } });
   } catch (error) {
     connection?.close();
     throw openError(error, options.path);
