@@ -18,7 +18,13 @@ export function withStatus(checkpoint: Checkpoint, failure: FailureFields = {}):
 }
 
 export function inProgress(checkpoint: Checkpoint, failure: FailureFields): InProgressCheckpoint {
+  if (isPlain(checkpoint) && isEmpty(failure)) return checkpoint;
   return { ...content(checkpoint), status: 'in-progress', ...failure };
+}
+
+function isEmpty(failure: FailureFields): boolean {
+  for (const _field in failure) return false;
+  return true;
 }
 
 export type Content = Omit<InProgressCheckpoint, StatusField>;
