@@ -104,6 +104,7 @@ class LeaseKeeper implements HeldLease {
 
   /** A heartbeat that fails is no proof of loss: it is tried again until the margin before the expiry. */
   async #beat(): Promise<void> {
+    const cancelWatch = this.#watchBeat();
     try {
       await this.renewNow();
       this.#schedule(this.deps.heartbeatMs);
@@ -111,7 +112,17 @@ class LeaseKeeper implements HeldLease {
       if (this.#lost.signal.aborted) return;
       if (this.#isFresh()) this.#schedule(Math.min(RETRY_AFTER_ERROR_MS, this.deps.heartbeatMs));
       else this.reportLost();
+    } finally {
+      cancelWatch();
     }
+  }
+
+  /** A store that never answers: the run ends before the lease does. One that is asked late, behind a suspend, gets the margin. */
+  #watchBeat(): () => void {
+    const { clock, ttlMs } = this.deps;
+    const leftMs = this.#trustedMs() - (clock.monotonicMs() - this.#renewedAt.monotonicMs);
+    const waitMs = Math.max(leftMs, ttlMs - this.#trustedMs());
+    return clock.setTimer(() => void this.reportLost(), waitMs, { keepAlive: false });
   }
 
   #schedule(delayMs: number): void {
@@ -130,12 +141,18 @@ class LeaseKeeper implements HeldLease {
 
   /** On both clocks: the wall clock shows a suspend that the monotonic one sleeps through, and the other way round. */
   #isFresh(): boolean {
-    const { clock, ttlMs } = this.deps;
-    const trustedMs = ttlMs - Math.min(5_000, ttlMs / 6);
+    const { clock } = this.deps;
+    const trustedMs = this.#trustedMs();
     return (
       clock.monotonicMs() - this.#renewedAt.monotonicMs < trustedMs &&
       Math.abs(clock.wallMs() - this.#renewedAt.wallMs) < trustedMs
     );
+  }
+
+  /** How long after a renewal effects may begin: until the margin before the expiry. */
+  #trustedMs(): number {
+    const { ttlMs } = this.deps;
+    return ttlMs - Math.min(5_000, ttlMs / 6);
   }
 }
 

@@ -1,5 +1,5 @@
 /** One id, many calls: new turns, resumes, retries, and what is answered from the store. */
-import { ConfigurationError, type Checkpoint, type Message } from '@lousho/contract';
+import { ConfigurationError, type Message } from '@lousho/contract';
 import { transcriptProblems } from '@lousho/testing';
 import { describe, expect, it } from 'vitest';
 import {
