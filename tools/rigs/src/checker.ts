@@ -14,6 +14,7 @@ const rules = {
   'calls begin once per cut': effects.callsBeginOncePerCut,
   'approved and careful calls begin at most once': effects.atMostOnceCalls,
   'only approved calls begin': effects.onlyApprovedCallsBegin,
+  'effects follow their save': effects.effectsFollowTheirSave,
   'results are true': effects.resultsAreTrue,
   'responses are asked for once': effects.responsesAreAskedOnce,
   'usage counts each call once': effects.usageCountsEachCallOnce,

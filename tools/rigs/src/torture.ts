@@ -20,9 +20,9 @@ const MOST_OPERATIONS = 20_000;
 const LEASE_TTL_MS = 600;
 /** Four responses a run: parallel calls, calls that must not be repeated, calls that a person decides, the end. */
 const script: readonly (readonly ScriptedCall[])[] = [
-  [call('work', 8), call('work', 2), call('work', 15)],
-  [call('careful', 5), call('work', 10)],
-  [call('refund', 6), call('work', 3), call('refund', 3)],
+  [call('work', 20), call('work', 5), call('work', 35)],
+  [call('careful', 15), call('work', 25)],
+  [call('refund', 20), call('work', 10), call('refund', 10)],
   [],
 ];
 
@@ -32,11 +32,14 @@ function call(name: ScriptedCall['name'], ms: number): ScriptedCall {
 
 export async function torture(rig: Rig, options: TortureOptions): Promise<Evidence> {
   const { random, durationMs, storeFault } = options;
-  const job: JobOptions = {
-    agent: { script, modelMs: 3, lease: { ttlMs: LEASE_TTL_MS, heartbeatMs: LEASE_TTL_MS / 4 } },
-    ...(storeFault === undefined ? {} : { storeFault }),
-  };
-  const stage = new Stage(rig, job, random);
+  const agent = { script, modelMs: 3, lease: { ttlMs: LEASE_TTL_MS, heartbeatMs: LEASE_TTL_MS / 4 } };
+  const fault = storeFault === undefined ? {} : { storeFault };
+  // All calls of a response at once, or the next one as soon as one has ended.
+  const jobs = [
+    { agent, ...fault },
+    { agent: { ...agent, toolConcurrency: 1 }, ...fault },
+  ];
+  const stage = new Stage(rig, jobs, random);
   await stage.fill();
   const endMs = performance.now() + durationMs;
   while (performance.now() < endMs) {
@@ -45,7 +48,7 @@ export async function torture(rig: Rig, options: TortureOptions): Promise<Eviden
     await sleep(60 + random.below(120));
   }
   await stage.clear();
-  await drain(rig, { agent: job.agent }, random);
+  await drain(rig, { agent }, random);
   const finals = new Map<string, Awaited<ReturnType<Rig['load']>>>();
   for (const session of SESSIONS) finals.set(session, await rig.load(session));
   return { log: rig.log(), looks: stage.looks, finals, leaseTtlMs: LEASE_TTL_MS };
@@ -54,23 +57,23 @@ export async function torture(rig: Rig, options: TortureOptions): Promise<Eviden
 /** The processes that are at work now, and what happens to them. */
 class Stage {
   readonly #rig: Rig;
-  readonly #job: JobOptions;
+  readonly #jobs: readonly JobOptions[];
   readonly #random: Random;
   readonly #lines: LineCounter;
   readonly #workers: WorkerProcess[] = [];
   readonly #stopped = new Map<WorkerProcess, NodeJS.Timeout>();
+  readonly #inputs = new Map<string, string[]>();
   readonly looks: Look[] = [];
   #spare: WorkerProcess;
   #operationCount = 0;
-  #inputCount = 0;
   #isOver = false;
 
-  constructor(rig: Rig, job: JobOptions, random: Random) {
+  constructor(rig: Rig, jobs: readonly JobOptions[], random: Random) {
     this.#rig = rig;
-    this.#job = job;
+    this.#jobs = jobs;
     this.#random = random;
     this.#lines = new LineCounter(rig.logPath);
-    this.#spare = rig.start(job);
+    this.#spare = rig.start(random.pick(jobs));
   }
 
   async fill(): Promise<void> {
@@ -86,7 +89,7 @@ class Stage {
       this.#leave(victim);
       await this.#enter();
     } else if (chance < 0.7 && !this.#stopped.has(victim)) {
-      this.#stop(victim, chance < 0.4 ? 2.5 * LEASE_TTL_MS : 30 + this.#random.below(300));
+      this.#stop(victim, chance < 0.5 ? 2.5 * LEASE_TTL_MS : 30 + this.#random.below(300));
     }
   }
 
@@ -106,7 +109,7 @@ class Stage {
 
   async #enter(): Promise<void> {
     const worker = this.#spare;
-    this.#spare = this.#rig.start(this.#job);
+    this.#spare = this.#rig.start(this.#random.pick(this.#jobs));
     const ready = worker.ready();
     worker.begin();
     await ready;
@@ -131,16 +134,26 @@ class Stage {
 
   async #work(worker: WorkerProcess): Promise<void> {
     while (worker.isAlive && !this.#isOver && (this.#operationCount += 1) <= MOST_OPERATIONS) {
-      const ending = await worker.perform(this.#random.pick(SESSIONS), this.#nextAction());
+      const session = this.#random.pick(SESSIONS);
+      const ending = await worker.perform(session, this.#nextAction(session));
       if (ending.type === 'rejected') await sleep(this.#random.below(40));
     }
   }
 
-  #nextAction(): Action {
+  #nextAction(session: string): Action {
     const chance = this.#random.next();
-    if (chance < 0.4) return { type: 'send', inputId: `i${(this.#inputCount += 1)}` };
-    if (chance < 0.65) return { type: 'resume' };
+    if (chance < 0.35) return { type: 'send', inputId: this.#nextInput(session) };
+    if (chance < 0.5) return { type: 'resume' };
     return { type: 'decide', approved: this.#random.next() < 0.75, index: this.#random.below(2) };
+  }
+
+  /** A new one, or one of the last ones again, as a caller does that never got an answer. */
+  #nextInput(session: string): string {
+    const given = this.#inputs.get(session) ?? [];
+    this.#inputs.set(session, given);
+    if (given.length > 0 && this.#random.next() < 0.2) return this.#random.pick(given.slice(-3));
+    given.push(`${session}-${given.length + 1}`);
+    return given.at(-1) as string;
   }
 }
 

@@ -113,6 +113,20 @@ const faults: readonly Fault[] = [
     (story) => story.changeFinal(withApproval(undefined)),
   ],
   [
+    'effects follow their save',
+    'a call begins before its response is stored',
+    (story) => story.lines.splice(story.indexOf('save.acknowledged'), 1),
+  ],
+  [
+    'effects follow their save',
+    'the model is asked while a result is not stored',
+    (story) => {
+      const stored = story.indexOf('model.asked', { position: 2 }) - 2;
+      expect(story.lines[stored]?.kind).toBe('save.acknowledged');
+      story.lines.splice(stored, 1);
+    },
+  ],
+  [
     'results are true',
     'a call has a result and never ended',
     (story) => story.lines.splice(story.indexOf('tool.done', { callId: 'c1-0' }), 1),

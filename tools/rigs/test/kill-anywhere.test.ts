@@ -16,8 +16,7 @@ it('holds every promise over 100 kills at random moments', async () => {
   const random = seededRandom('kill-anywhere');
   const agent = { script: chooseScript(random), modelMs: 1 };
   const looks: Look[] = [];
-  let inputCount = 0;
-  const nextInput = (): string => `i${(inputCount += 1)}`;
+  const inputs = new Inputs();
 
   let next = rig.start({ agent, echo: true });
   for (let kills = 0; kills < KILLS; kills += 1) {
@@ -25,12 +24,12 @@ it('holds every promise over 100 kills at random moments', async () => {
     // It loads while this one works.
     next = rig.start({ agent, echo: true });
     const killed = killAt(worker, chooseMoment(random));
-    await Promise.race([killed, goOnForEver(worker, nextInput, random)]);
+    await Promise.race([killed, goOnForEver(worker, inputs, random)]);
     looks.push({ session: SESSION, logLength: rig.log().length, checkpoint: await rig.load(SESSION) });
   }
   const last = next;
   last.begin();
-  await goOnUntilFinished(last, nextInput, random);
+  await goOnUntilFinished(last, inputs, random);
   await last.end();
 
   const log = rig.log();
@@ -55,31 +54,38 @@ function chooseScript(random: Random): readonly (readonly ScriptedCall[])[] {
   return [...steps, []];
 }
 
-async function goOnForEver(worker: WorkerProcess, nextInput: () => string, random: Random): Promise<void> {
+/** An input is sent until somebody hears that its run has ended: whoever was killed before sends it again. */
+class Inputs {
+  #count = 1;
+
+  async send(worker: WorkerProcess): Promise<Ending> {
+    const ending = await worker.perform(SESSION, { type: 'send', inputId: `i${this.#count}` });
+    if (ending.type === 'resolved' && ending.finishReason === 'stop') this.#count += 1;
+    return ending;
+  }
+}
+
+async function goOnForEver(worker: WorkerProcess, inputs: Inputs, random: Random): Promise<void> {
   const ready = worker.ready();
   worker.begin();
   await ready.catch(() => undefined);
-  while (worker.isAlive) await goOn(worker, nextInput, random);
+  while (worker.isAlive) await goOn(worker, inputs, random);
 }
 
-async function goOnUntilFinished(
-  worker: WorkerProcess,
-  nextInput: () => string,
-  random: Random,
-): Promise<void> {
+async function goOnUntilFinished(worker: WorkerProcess, inputs: Inputs, random: Random): Promise<void> {
   for (;;) {
-    const ending = await goOn(worker, nextInput, random);
+    const ending = await goOn(worker, inputs, random);
     if (ending.type === 'resolved' && ending.finishReason === 'stop') return;
     if (ending.type !== 'resolved') throw new Error(`The last process got ${JSON.stringify(ending)}`);
   }
 }
 
 /** What every process does that starts: look into the store, and go on from there. */
-async function goOn(worker: WorkerProcess, nextInput: () => string, random: Random): Promise<Ending> {
+async function goOn(worker: WorkerProcess, inputs: Inputs, random: Random): Promise<Ending> {
   const looked = await worker.perform(SESSION, { type: 'look' });
   if (looked.type !== 'resolved') return looked;
   const [pending] = looked.pending ?? [];
-  if (pending === undefined) return worker.perform(SESSION, { type: 'send', inputId: nextInput() });
+  if (pending === undefined) return inputs.send(worker);
   if (pending.status === 'in-progress') return worker.perform(SESSION, { type: 'resume' });
   return worker.perform(SESSION, { type: 'decide', approved: random.next() < 0.8, index: random.below(2) });
 }

@@ -78,6 +78,21 @@ export function* onlyApprovedCallsBegin(facts: Facts): Iterable<string> {
   }
 }
 
+/** Calls begin when the response that asks for them is stored, and the model is asked when all results are. */
+export function* effectsFollowTheirSave(facts: Facts): Iterable<string> {
+  const last = new Map<string, Indexed<LineOf<'save.acknowledged'>>>();
+  for (const line of facts.lines) {
+    if (line.kind === 'save.acknowledged') last.set(line.op, line);
+    if (line.kind === 'tool.started' && last.get(line.op)?.digest.position !== positionOf(line.callId))
+      yield `${line.session} ${line.callId} began in line ${line.index} before its response was stored.`;
+    if (line.kind !== 'model.asked') continue;
+    // The first response of a run is the first that is stored of it.
+    const digest = last.get(line.op)?.digest;
+    if (digest !== undefined && (digest.position !== line.position - 1 || digest.hasOpenStep))
+      yield `${line.session} asked for response ${line.position} in line ${line.index} before all results were stored.`;
+  }
+}
+
 /** A result that is no failure comes from a call that ended. */
 export function* resultsAreTrue(facts: Facts): Iterable<string> {
   const done = new Set(facts.all('tool.done').map(({ session, callId }) => `${session} ${callId}`));

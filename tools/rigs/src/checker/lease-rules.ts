@@ -69,9 +69,11 @@ export function* refusedChangeNothing(facts: Facts): Iterable<string> {
   for (const line of facts.lines)
     if ('op' in line && refused.has(line.op) && effectKinds.has(line.kind))
       yield `${line.session}: ${line.op} was refused and wrote ${line.kind} in line ${line.index}.`;
-  for (const { op, session, inputId } of facts.all('op.began'))
-    if (inputId !== undefined && refused.has(op) && finals.get(session)?.inputIds.includes(inputId))
-      yield `${session}: ${op} was refused and its input ${inputId} is there.`;
+  for (const [inputId, sends] of groupBy(facts.all('op.began'), ({ inputId }) => inputId))
+    if (inputId !== undefined && sends.every(({ op }) => refused.has(op)))
+      for (const { session } of sends)
+        if (finals.get(session)?.inputIds.includes(inputId))
+          yield `${session}: everybody who sent ${inputId} was refused, and it is there.`;
   for (const [session, final] of finals) {
     if (final === null) continue;
     for (const [id, { by }] of decisionsOf(final))

@@ -118,23 +118,22 @@ export function killedStory(): Story {
   story.add('tool.started', { ...first, ...call }).add('worker.killed', { worker: 'w1' });
   const resumed = { worker: 'w3', op: 'w3-1', fence: 1.5 };
   begin(story, resumed, 'resume');
-  story.runs(resumed, 'c1-0', 'work');
+  story.saves(resumed, stages.answered).runs(resumed, 'c1-0', 'work');
   return finish(story, resumed);
 }
 
-/** `w0` was stopped just before a call and a question to the model; `w1` took over; `w0` went on with what it had begun. */
+/** `w0` was stopped just before its first call; `w1` took over and went on; `w0` was continued, with what it had begun. */
 export function stoppedStory(): Story {
   const story = new Story();
   begin(story, zeroth, 'send');
+  answer(story, zeroth);
   story.add('worker.stopped', { worker: 'w0' });
   const stoppedAtMs = story.wait(2 * TTL_MS);
-  begin(story, first, 'send');
-  answer(story, first);
-  story.runs(first, 'c1-0', 'work');
+  begin(story, first, 'resume');
+  story.saves(first, stages.answered).runs(first, 'c1-0', 'work');
   story.add('worker.continued', { worker: 'w0' });
   const call = { callId: 'c1-0', toolName: 'work', key: 'key of c1-0', step: 1 };
   story.add('tool.started', { ...zeroth, ...call, turnAt: stoppedAtMs });
-  story.add('model.asked', { ...zeroth, position: 1, turnAt: stoppedAtMs });
   story.add('op.ended', {
     worker: 'w0',
     op: 'w0-1',
