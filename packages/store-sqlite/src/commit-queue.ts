@@ -79,7 +79,7 @@ export class CommitQueue {
   readonly #flush = (): void => {
     this.beforeBatch();
     this.#isScheduled = false;
-    const busy = this.#commit(heartbeatsFirst(this.#takeBatch()));
+    const busy = this.#commit(this.#takeBatch());
     if (busy.length > 0) this.#waitForOthers(busy);
     else this.#retryMs = FIRST_RETRY_MS;
     if (this.#entries.length > 0) this.#schedule();
@@ -87,10 +87,9 @@ export class CommitQueue {
   };
 
   #takeBatch(): readonly Entry[] {
-    if (this.#entries.length > MAX_BATCH) return this.#entries.splice(0, MAX_BATCH);
-    const batch = this.#entries;
-    this.#entries = [];
-    return batch;
+    const ordered = heartbeatsFirst(this.#entries);
+    this.#entries = ordered.slice(MAX_BATCH);
+    return ordered.length > MAX_BATCH ? ordered.slice(0, MAX_BATCH) : ordered;
   }
 
   /** The entries that another connection kept from being written; all others have their outcome. */
@@ -152,12 +151,12 @@ function levelOf(batch: readonly Entry[]): CommitLevel {
   return 'visible';
 }
 
-function heartbeatsFirst(batch: readonly Entry[]): readonly Entry[] {
-  if (batch.length === 1 || !batch.some(({ write }) => write.goesFirst === true)) return batch;
+function heartbeatsFirst(entries: readonly Entry[]): readonly Entry[] {
+  if (entries.length === 1 || !entries.some(({ write }) => write.goesFirst === true)) return entries;
   const first: Entry[] = [];
   const rest: Entry[] = [];
   const idsBefore = new Set<string | undefined>();
-  for (const entry of batch) {
+  for (const entry of entries) {
     // Not past a write of its own run: whoever deletes and then renews must find nothing to renew.
     const overtakes = entry.write.goesFirst === true && !idsBefore.has(entry.write.id);
     (overtakes ? first : rest).push(entry);

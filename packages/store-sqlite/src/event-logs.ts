@@ -20,7 +20,7 @@ import {
   type KnownLog,
 } from './known-logs.ts';
 import { LogReader, sessionLogId, type LogKind, type StoredLog } from './log-reader.ts';
-import type { LogMark, LogRow, LogStatus, LogTables } from './log-tables.ts';
+import { eventText, type LogMark, type LogRow, type LogStatus, type LogTables } from './log-tables.ts';
 import { LogUpkeep } from './log-upkeep.ts';
 
 /** Where a list of messages is stored: the messages after event `seq` of the log. */
@@ -100,15 +100,12 @@ export class EventLogs implements TransactionObserver {
   }
 
   /** Removes events and row; what stands on it gets the messages first. Inside a write transaction. */
-  remove(row: LogRow, { keepHistory }: { readonly keepHistory: boolean }): number {
+  remove(row: LogRow, { keepHistory }: { readonly keepHistory: boolean }): void {
     this.#known.forget(row.id);
     this.#upkeep.standAlone(row.key, 0);
-    if (keepHistory) {
-      this.tables.updateRow({ ...row, status: 'deleted' });
-      return 0;
-    }
+    if (keepHistory) return this.tables.updateRow({ ...row, status: 'deleted' });
     this.tables.deleteRow(row.key);
-    return this.tables.deleteEvents(row.key, 0);
+    this.tables.deleteEvents(row.key, 0);
   }
 
   /** Another handle may have deleted the run, and even begun a new one: its row then has another status or is gone. */
@@ -150,7 +147,7 @@ export class EventLogs implements TransactionObserver {
     const prefix = status === 'session' ? undefined : this.#storedPrefix(id, next);
     const event = nextEvent(undefined, next, prefix?.shared);
     const standsOn = typeof event.b === 'object' ? (prefix?.key ?? null) : null;
-    const data = JSON.stringify(event);
+    const data = eventText(id, event);
     const key = this.tables.insertRow(id, status, standsOn, savedAtMs(next));
     this.tables.insertEvent(key, 0, data);
     const row: LogRow = { id, key, status, standsOn, savedAtMs: savedAtMs(next), firstSeq: 0, factsSeq: 0 };
@@ -161,7 +158,7 @@ export class EventLogs implements TransactionObserver {
   #beginAnew(row: LogRow, next: Checkpoint, status: LogStatus, kind: LogKind): void {
     const seq = (this.tables.lastSeq(row.key) ?? row.firstSeq - 1) + 1;
     const event = nextEvent(undefined, next);
-    const data = JSON.stringify(event);
+    const data = eventText(row.id, event);
     this.tables.insertEvent(row.key, seq, data);
     const begun: LogRow = { ...row, status, savedAtMs: savedAtMs(next), factsSeq: seq };
     this.tables.updateRow(begun);
@@ -182,7 +179,7 @@ export class EventLogs implements TransactionObserver {
     const added = nextEvent(before, next);
     const event = isWorthBase(known, before, next, added) ? nextEvent(undefined, next) : added;
     if (event.b !== undefined || event.k !== undefined) this.#upkeep.standAlone(known.key, event.k ?? 0);
-    const data = JSON.stringify(event);
+    const data = eventText(known.id, event);
     if (!this.tables.insertEvent(known.key, known.lastSeq + 1, data)) return false;
     noteEvent(known, event, data.length);
     known.checkpoint = next;

@@ -1,7 +1,7 @@
 /** Prunes finished runs by themselves while the store is used. */
 import type { Clock } from '@lousho/contract';
 import type { CommitQueue } from './commit-queue.ts';
-import { pruneAll, resolvePlan, type Pruning } from './sqlite-prune.ts';
+import { pruneAll, resolvePlan, type PruneSteps } from './prune-plan.ts';
 
 /** Often enough that nothing stays a tenth longer than it should, and not more often than it is worth. */
 const LONGEST_INTERVAL_MS = 60 * 60 * 1_000;
@@ -10,7 +10,7 @@ export interface RetentionDeps {
   readonly retentionMs: number;
   readonly clock: Clock;
   readonly queue: CommitQueue;
-  readonly pruning: Pruning;
+  readonly pruning: PruneSteps;
   readonly warn: (message: string) => void;
 }
 

@@ -12,6 +12,7 @@ import {
 } from '@lousho/contract';
 import type { CommitQueue } from './commit-queue.ts';
 import type { DatabaseReader } from './database-reader.ts';
+import { LeaseSightings } from './lease-sightings.ts';
 import { LiveOwners } from './live-owners.ts';
 import type { LogMark, LogStatus } from './log-tables.ts';
 import { TimerDelay } from './timer-delay.ts';
@@ -24,15 +25,6 @@ export interface SaveCheck {
   readonly logMark: LogMark | undefined;
 }
 
-/** How long a lease of somebody else has looked the same to this process. */
-interface Sighting {
-  readonly fence: number;
-  readonly renewCount: number;
-  readonly sinceMs: number;
-}
-
-/** More contended leases than this are not watched at one time. */
-const MAX_SIGHTINGS = 1_000;
 /** Its fence is the highest of all leases whose records were removed; no run has this id. */
 const FENCE_FLOOR_ID = '';
 
@@ -42,7 +34,7 @@ export class SqliteLeases {
   readonly #ports: Ports;
   readonly #liveOwners: LiveOwners;
   readonly #timerDelay: TimerDelay;
-  readonly #sightings = new Map<string, Sighting>();
+  readonly #sightings: LeaseSightings;
   readonly #select: Statement<[string], LeaseRow>;
   readonly #selectForSave: Statement<[number, string], SaveRow>;
   readonly #upsert: Statement<[string, string, number, number, number, number, number, string | null]>;
@@ -55,6 +47,7 @@ export class SqliteLeases {
     this.#ports = ports;
     this.#liveOwners = new LiveOwners(queue.database.fileKey);
     this.#timerDelay = new TimerDelay(ports.clock);
+    this.#sightings = new LeaseSightings(ports.clock);
     this.#select = connection
       .prepare<[string], LeaseRow>(
         'SELECT owner, fence, expires_at, ttl_ms, renew_count, released, holder FROM leases WHERE id = ?',
@@ -189,13 +182,13 @@ export class SqliteLeases {
       graceMs: current?.ttlMs ?? 0,
       // The verdict was made before this transaction: it counts for the lease that it was made about.
       holderIsGone: judged !== undefined && judged.owner === current?.owner && judged.fence === current.fence,
-      unchangedForMs: isOthers ? this.#unchangedForMs(current) : 0,
+      unchangedForMs: isOthers ? this.#sightings.unchangedForMs(current) : 0,
       ownDelayMs: isOthers ? this.#timerDelay.withinMs(current.ttlMs) : 0,
       holder: this.#ports.processes.own(),
     });
     if (taken === null) return null;
     this.#write(taken);
-    this.#sightings.delete(id);
+    this.#sightings.forget(id);
     // Before anybody can see the lease: whoever finds it and misses it here takes its run for ended.
     this.#liveOwners.add(taken);
     return taken;
@@ -226,21 +219,6 @@ export class SqliteLeases {
       // A question that cannot be answered is no proof: the lease ends by its time.
       return false;
     }
-  }
-
-  #unchangedForMs({ id, fence, renewCount }: LeaseRecord): number {
-    const nowMs = this.#ports.clock.monotonicMs();
-    const seen = this.#sightings.get(id);
-    if (seen?.fence === fence && seen.renewCount === renewCount) return nowMs - seen.sinceMs;
-    this.#sightings.delete(id);
-    this.#sightings.set(id, { fence, renewCount, sinceMs: nowMs });
-    if (this.#sightings.size > MAX_SIGHTINGS) {
-      for (const oldest of this.#sightings.keys()) {
-        this.#sightings.delete(oldest);
-        break;
-      }
-    }
-    return 0;
   }
 
   /** An id without a record may have had one that was removed. */

@@ -33,7 +33,6 @@ type HeaderRow = [
   string | null,
   number | null,
 ];
-type IdRow = [string, CheckpointStatus];
 
 /** Word for word the condition of the index. */
 const UNFINISHED = "status IN ('in-progress', 'awaiting-approval')";
@@ -43,7 +42,7 @@ const LOADS_A_TURN = 20;
 const HEADERS_A_TURN = 500;
 
 interface Statements {
-  readonly ids: Statement<[], IdRow>;
+  readonly ids: Statement<[], string>;
   readonly headers: Statement<[], HeaderRow>;
 }
 
@@ -67,7 +66,7 @@ export class CheckpointLists {
       read: () => this.#statementsFor(options).ids.all(),
     });
     const entries: CheckpointListEntry[] = [];
-    for (const [index, [id]] of ids.entries()) {
+    for (const [index, id] of ids.entries()) {
       if (index % LOADS_A_TURN === LOADS_A_TURN - 1) await nextTurn();
       const entry = await this.#reader.read({ operation: 'list', read: () => this.#entryOf(id, kind) });
       if (entry !== undefined) entries.push(entry);
@@ -110,7 +109,7 @@ export class CheckpointLists {
 
 function statementsFor(connection: Database, condition: string): Statements {
   return {
-    ids: connection.prepare<[], IdRow>(`SELECT id, status FROM runs WHERE ${condition}`).raw(),
+    ids: connection.prepare<[], string>(`SELECT id FROM runs WHERE ${condition}`).pluck(),
     headers: connection
       .prepare<[], HeaderRow>(
         `SELECT id, status, facts.k, facts.data, facts.sum, last.k, last.data, last.sum FROM runs

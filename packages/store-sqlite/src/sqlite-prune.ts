@@ -1,36 +1,17 @@
-/**
- * Removes what is old and that nothing needs: runs, what deleted runs left, answered approvals, conversations that rest. Works in batches,
- * each a transaction, so that saves and heartbeats come in between.
- */
+/** Which runs, conversations and approvals are old and needed by nobody, and their removal. Inside write transactions. */
 import type { Database, Statement } from 'better-sqlite3';
 import {
-  ConfigurationError,
   classifyCheckpointId,
   type CheckpointApproval,
   type CheckpointStatus,
-  type Clock,
   type LogEvent,
-  type PruneOptions,
   type PruneResult,
 } from '@lousho/contract';
-import type { QueuedWrite } from './commit-queue.ts';
 import type { EventLogs } from './event-logs.ts';
 import { nameOf } from './log-reader.ts';
 import { ROW, isIntact, type LogRow, type LogStatus } from './log-tables.ts';
+import { nothingPruned, type PruneBatch, type PrunePlan, type PruneSteps } from './prune-plan.ts';
 import type { SqliteLeases } from './sqlite-leases.ts';
-
-export interface PrunePlan {
-  readonly cutoffMs: number;
-  readonly statuses: ReadonlySet<CheckpointStatus>;
-  /** `runs`: what a retention asks for. `all`: also approvals and sessions. */
-  readonly scope: 'runs' | 'all';
-}
-
-/** Counts of one batch, and where the next one begins; `undefined` after the last. */
-export interface PruneBatch {
-  readonly counts: PruneResult;
-  readonly nextKey: number | undefined;
-}
 
 interface InboxRow {
   readonly id: string;
@@ -40,7 +21,7 @@ interface InboxRow {
 
 const RUNS_A_BATCH = 100;
 
-export class Pruning {
+export class Pruning implements PruneSteps {
   readonly #logs: EventLogs;
   readonly #leases: SqliteLeases;
   readonly #historyLimit: number;
@@ -77,7 +58,7 @@ export class Pruning {
   /** One batch of logs with a key above `afterKey`. @param dryRun counts, removes nothing */
   batch(plan: PrunePlan, afterKey: number, dryRun: boolean): PruneBatch {
     const rows = this.#oldRows.all(afterKey, plan.cutoffMs, RUNS_A_BATCH);
-    const counts = { ...nothing };
+    const counts = { ...nothingPruned };
     for (const row of rows) {
       if (!this.#isPrunable(row, plan)) continue;
       for (const one of [row, ...this.#childrenOf(row)]) this.#remove(one, counts, plan, dryRun);
@@ -93,7 +74,7 @@ export class Pruning {
       for (const id of orphans) this.#deleteApproval.run(id);
       for (const id of this.#oldLeases.all(plan.cutoffMs)) this.#leases.forget(id);
     }
-    return { ...nothing, approvals: orphans.length };
+    return { ...nothingPruned, approvals: orphans.length };
   }
 
   /** Old approvals that no run waits on. Those of runs that are pruned in the same go are counted with them. */
@@ -190,48 +171,6 @@ export class Pruning {
 }
 
 type Counts = { -readonly [Kind in keyof PruneResult]: PruneResult[Kind] };
-
-const nothing: PruneResult = { checkpoints: 0, historyEntries: 0, approvals: 0, sessions: 0 };
-
-export function resolvePlan({ olderThanMs, statuses = ['finished'] }: PruneOptions, clock: Clock): PrunePlan {
-  if (!(olderThanMs >= 0)) {
-    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
-      option: 'olderThanMs',
-      got: olderThanMs,
-      want: 'a number of milliseconds, 0 or more',
-    });
-  }
-  return { cutoffMs: clock.wallMs() - olderThanMs, statuses: new Set(statuses), scope: 'all' };
-}
-
-/** All batches, one after the other. `commit` queues a write and resolves with its result. */
-export async function pruneAll(
-  pruning: Pruning,
-  plan: PrunePlan,
-  dryRun: boolean,
-  commit: <Result>(write: QueuedWrite<Result>) => Promise<Result>,
-): Promise<PruneResult> {
-  const step = <Result>(apply: () => Result): Promise<Result> =>
-    commit({ operation: 'prune', level: 'synced', apply });
-  let total = nothing;
-  let afterKey: number | undefined = 0;
-  while (afterKey !== undefined) {
-    const fromKey: number = afterKey;
-    const batch: PruneBatch = await step(() => pruning.batch(plan, fromKey, dryRun));
-    total = sum(total, batch.counts);
-    afterKey = batch.nextKey;
-  }
-  return sum(total, await step(() => pruning.leftovers(plan, dryRun)));
-}
-
-function sum(a: PruneResult, b: PruneResult): PruneResult {
-  return {
-    checkpoints: a.checkpoints + b.checkpoints,
-    historyEntries: a.historyEntries + b.historyEntries,
-    approvals: a.approvals + b.approvals,
-    sessions: a.sessions + b.sessions,
-  };
-}
 
 function savedAtMs({ t }: LogEvent): number {
   const epochMs = typeof t === 'number' ? t : Date.parse(t);

@@ -17,7 +17,7 @@ import {
 } from '@lousho/contract';
 import { MEMORY_PATH } from './database-file.ts';
 import { thisMachine } from './owner-liveness.ts';
-import { nodePlatform, openDatabase } from './sqlite-database.ts';
+import { nodePlatform, openDatabase } from './open-database.ts';
 import { openError } from './sqlite-errors.ts';
 import { storeParts, type StoreParts } from './store-parts.ts';
 

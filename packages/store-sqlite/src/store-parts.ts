@@ -12,13 +12,15 @@ import { CommitQueue } from './commit-queue.ts';
 import { DatabaseReader } from './database-reader.ts';
 import { EventLogs } from './event-logs.ts';
 import { LogTables } from './log-tables.ts';
+import { pruneAll, resolvePlan } from './prune-plan.ts';
 import { keepRetention } from './retention.ts';
 import { SqliteApprovals } from './sqlite-approvals.ts';
 import { SqliteCheckpoints } from './sqlite-checkpoints.ts';
-import type { Platform, SqliteDatabase } from './sqlite-database.ts';
+import type { Platform } from './open-database.ts';
+import type { SqliteDatabase } from './sqlite-database.ts';
 import { SqliteLeases } from './sqlite-leases.ts';
 import { CheckpointLists } from './sqlite-lists.ts';
-import { Pruning, pruneAll, resolvePlan } from './sqlite-prune.ts';
+import { Pruning } from './sqlite-prune.ts';
 import { SqliteSessions } from './sqlite-sessions.ts';
 
 export interface StoreParts {

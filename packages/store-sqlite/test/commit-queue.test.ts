@@ -108,6 +108,19 @@ it('writes heartbeats before the saves of others, but never past a write of thei
   expect(countOf(statements, 'COMMIT')).toBe(1);
 });
 
+it('lets a heartbeat overtake more saves than one transaction takes', async () => {
+  const { store, statements } = openOnPlatform(tempFile());
+  await store.checkpoints.acquireLease('beats', 'me', TTL_MS);
+  statements.length = 0;
+  await Promise.all([
+    ...Array.from({ length: 600 }, (_, n) => store.checkpoints.save(`order-${n}`, inProgress())),
+    store.checkpoints.renewLease('beats', 'me', TTL_MS),
+  ]);
+  const beat = statements.findIndex((sql) => sql.includes("FROM leases WHERE id = 'beats'"));
+  expect(statements.slice(0, beat)).toEqual([expect.stringContaining('synchronous'), 'BEGIN IMMEDIATE']);
+  expect(countOf(statements, 'COMMIT')).toBe(3);
+});
+
 it('lets one write fail alone', async () => {
   const file = tempFile();
   const store = openStore(file);

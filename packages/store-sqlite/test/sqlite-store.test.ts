@@ -3,12 +3,14 @@ import {
   ConfigurationError,
   deepFreeze,
   isDeepFrozen,
+  nextEvent,
   SDKError,
   type Checkpoint,
   type Message,
 } from '@lousho/contract';
 import { expect, it } from 'vitest';
 import { SqliteStore } from '../src/index.ts';
+import { eventText } from '../src/log-tables.ts';
 import {
   approvalRecord,
   awaitingApproval,
@@ -91,6 +93,16 @@ it('stores texts that are not well-formed Unicode', async () => {
   const checkpoint = inProgress({ businessState: { text: 'a\ud800b', zero: '\u0000', line: '\u2028' } });
   await checkpoints.save('order-7', checkpoint);
   expect(await checkpoints.load('order-7')).toEqual(checkpoint);
+});
+
+it('says of a save that no record can hold how much too large it is', () => {
+  const event = nextEvent(undefined, inProgress({ businessState: 'x'.repeat(100) }));
+  expect(() => eventText('order-7', event, 200)).toThrow(
+    expect.objectContaining({
+      code: 'LOUSHO_CHECKPOINT_TOO_LARGE',
+      details: { id: 'order-7', bytes: JSON.stringify(event).length, maxBytes: 200 },
+    }),
+  );
 });
 
 it('says what it guarantees', () => {

@@ -6,7 +6,7 @@ import Sqlite, { type Database } from 'better-sqlite3';
 import { resolvePorts, resolveStoreOptions, type Ports, type StoreOptions } from '@lousho/contract';
 import { onTestFinished } from 'vitest';
 import { SqliteStore, type SqliteStoreOptions } from '../../src/index.ts';
-import { nodePlatform, openDatabase, type Platform } from '../../src/sqlite-database.ts';
+import { nodePlatform, openDatabase, type Platform } from '../../src/open-database.ts';
 import { storeParts, type StoreParts } from '../../src/store-parts.ts';
 
 /** A new folder, removed when the test ends. */
