@@ -2,7 +2,7 @@
 import { LLMProviderError } from '@lousho/contract';
 import { mockModel } from '@lousho/testing';
 import { expect, it } from 'vitest';
-import { eventsOf, expectValid, refusal, results, roles } from './support/read.ts';
+import { eventsOf, expectValid, refusal, rejection, results, roles } from './support/read.ts';
 import { deferred, spyTool } from './support/tools.ts';
 import { isOpen, letPass, until } from './support/wait.ts';
 import { onEveryStore } from './support/world.ts';
@@ -161,6 +161,21 @@ onEveryStore('aborted runs', (world) => {
     const model = mockModel([new LLMProviderError('no', { kind: 'api', status: 400, retryable: false })]);
     const agent = world.agent({ provider: model });
     await refusal(agent.send('hi', { signal: new AbortController().signal }), 'LOUSHO_PROVIDER_ERROR');
+  });
+
+  it('is stopped by the signal of a resume, too', async () => {
+    const work = spyTool('work');
+    const stop = new AbortController();
+    const model = mockModel([
+      { toolCalls: [{ name: 'work' }] },
+      new Error('down'),
+      () => (stop.abort(), 'dropped'),
+    ]);
+    const agent = world.agent({ provider: model, tools: [work.tool], retry: { maxRetries: 0 } });
+    await rejection(agent.send('go', { sessionId: 'job-1' }));
+    const result = await agent.resume('job-1', { signal: stop.signal });
+    expect(result?.finishReason).toBe('aborted');
+    expect(await world.stored('job-1')).toMatchObject({ status: 'in-progress', finishReason: 'aborted' });
   });
 
   it('names a time-out as the reason', async () => {

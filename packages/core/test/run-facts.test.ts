@@ -4,7 +4,7 @@ import { mockModel } from '@lousho/testing';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { refusal, rejection, resultOfCall, results } from './support/read.ts';
-import { failingOnceTool, spyTool } from './support/tools.ts';
+import { failingOnceTool, gatedTool, spyTool } from './support/tools.ts';
 import { onEveryStore } from './support/world.ts';
 
 const callWork = { toolCalls: [{ name: 'work', id: 'call_1' }] };
@@ -245,5 +245,47 @@ onEveryStore('the limits of a run', (world) => {
     const result = await agent.send('go', options);
     expect(result).toMatchObject({ finishReason: 'max-steps', steps: 1 });
     expect(model.calls[0]?.settings).toEqual({ temperature: 0.9, seed: 7 });
+  });
+});
+
+onEveryStore('an agent', (world) => {
+  it('needs a provider and nothing else, and keeps its pauses in memory then', async () => {
+    const charge = gatedTool('charge');
+    const config = { tools: [charge.tool], store: undefined };
+    const agent = world.agent({
+      ...config,
+      provider: mockModel([{ toolCalls: [{ name: 'charge' }] }, 'Done.']),
+    });
+    const { approvalId: id = '' } = await agent.send('go');
+    expect(await agent.approvals.list()).toMatchObject([{ id, toolName: 'charge' }]);
+    // Another agent object has a memory of its own.
+    const other = world.agent({ ...config, provider: mockModel([]) });
+    expect(await other.approvals.list()).toEqual([]);
+    await refusal(other.approvals.resolve({ id, approved: true }), 'LOUSHO_APPROVAL_NOT_FOUND');
+    expect((await agent.approvals.resolve({ id, approved: true })).text).toBe('Done.');
+    expect(charge.runs).toHaveLength(1);
+    await refusal(agent.approvals.resolve({ id, approved: true }), 'LOUSHO_APPROVAL_NOT_FOUND');
+    expect(await world.store.approvals.list()).toEqual([]);
+  });
+
+  it('tells the model its tools, those of the provider, and its name to whom it asks for approval', async () => {
+    const work = spyTool('work');
+    const search = { id: 'mock.search', name: 'search', args: { depth: 2 } } as const;
+    const model = mockModel(['Hello.']);
+    const agent = world.agent({
+      name: 'clerk',
+      provider: model,
+      tools: [work.tool],
+      providerTools: [search],
+    });
+    expect(agent.name).toBe('clerk');
+    const result = await agent.send('hi', { sessionId: 'a' });
+    expect(result.agentName).toBe('clerk');
+    expect(model.calls[0]).toMatchObject({
+      tools: [{ name: 'work', description: 'Does work.', inputSchema: { type: 'object' } }],
+      providerTools: [search],
+      settings: {},
+    });
+    expect(await world.stored('a')).toMatchObject({ agentName: 'clerk' });
   });
 });

@@ -1,8 +1,8 @@
 /** The process goes away: nothing new starts, what runs is recorded, the rest stays open for whoever resumes it. */
-import type { ApprovalStore } from '@lousho/contract';
+import type { ApprovalStore, Clock } from '@lousho/contract';
 import { mockModel } from '@lousho/testing';
 import { expect, it } from 'vitest';
-import type { Agent } from '../src/index.ts';
+import { createAgent, type Agent } from '../src/index.ts';
 import { eventsOf, lines, refusal, results, thrown } from './support/read.ts';
 import { watched, storeOf } from './support/stores.ts';
 import { deferred, gatedTool, spyTool } from './support/tools.ts';
@@ -280,6 +280,42 @@ onEveryStore('shutdown', (world) => {
     await down;
     await refusal(run.result, 'LOUSHO_SHUTDOWN');
     expect((await reading).at(-1)).toMatchObject({ type: 'run.done', finishReason: 'error' });
+  });
+
+  it('leaves no timer behind that would hold the process', async () => {
+    let open = 0;
+    const clock: Clock = {
+      wallMs: () => world.clock.wallMs(),
+      monotonicMs: () => world.clock.monotonicMs(),
+      setTimer(callback, delayMs) {
+        let isDone = false;
+        const end = () => {
+          if (!isDone) open -= 1;
+          isDone = true;
+        };
+        open += 1;
+        const cancel = world.clock.setTimer(() => (end(), callback()), delayMs);
+        return () => (end(), cancel());
+      },
+    };
+    const gates = [deferred<string>(), deferred<string>()];
+    const a = spyTool('a', (_args, _ctx, run) => gates[run - 1]?.promise);
+    const provider = mockModel([{ toolCalls: [{ name: 'a' }] }, 'Done.', { toolCalls: [{ name: 'a' }] }]);
+    const store = world.store;
+    const agent = createAgent({ store, provider, tools: [a.tool], ports: { ...world.ports, clock } });
+    const first = agent.send('go', { sessionId: 'job-1' });
+    await until(() => a.runs.length === 1);
+    expect(open).toBeGreaterThan(0);
+    gates[0]?.resolve('a done');
+    await first;
+    expect(open).toBe(0);
+    const sent = later(agent.send('again', { sessionId: 'job-1' }));
+    await until(() => a.runs.length === 2);
+    const down = agent.shutdown();
+    gates[1]?.resolve('a done');
+    await down;
+    await refusal(sent, 'LOUSHO_SHUTDOWN');
+    expect(open).toBe(0);
   });
 
   it('may be asked for twice, and of an agent that does nothing', async () => {
