@@ -89,7 +89,7 @@ export class FileWatch {
 
 const noThrow = { throwIfNoEntry: false } as const;
 
-export function invalidPath(got: string, want: string): ConfigurationError {
+function invalidPath(got: string, want: string): ConfigurationError {
   const message = `The option "path" must be ${want}; got "${got}".`;
   return new ConfigurationError('LOUSHO_CONFIG_INVALID', { option: 'path', got, want }, { message });
 }

@@ -4,7 +4,7 @@ import type { StoredLog } from './log-reader.ts';
 import type { LogStatus } from './log-tables.ts';
 
 /** A base and the events behind it, up to the next base. */
-export interface Segment {
+interface Segment {
   readonly seq: number;
   bytes: number;
 }

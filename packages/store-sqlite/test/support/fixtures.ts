@@ -13,7 +13,7 @@ import {
   type SessionRecord,
 } from '@lousho/contract';
 
-export const START = '2026-01-01T00:00:00.000Z';
+const START = '2026-01-01T00:00:00.000Z';
 export const hello: Message = deepFreeze({ role: 'user', content: 'Hello' });
 
 export function says(text: string): Message {
