@@ -12,7 +12,7 @@ import {
 } from '@lousho/contract';
 import { fingerprintOf } from './agent-fingerprint.ts';
 import type { AgentDefinition } from './run-options.ts';
-import type { ToolRegistry } from './tool-registry.ts';
+import { ToolRegistry } from './tool-registry.ts';
 
 export interface ResolvedAgent {
   readonly name: string;
@@ -69,7 +69,7 @@ export function fixedAgent(agent: ResolvedAgent): AgentSource {
   return { name: agent.name, isDynamic: false, resolve: () => agent };
 }
 
-/** The agent that the executor's plain definition and registry describe. @throws synchronously LOUSHO_CONFIG_INVALID for a name that is not registered. */
+/** The agent that the executor's plain definition and registry describe. @throws synchronously LOUSHO_CONFIG_INVALID for a name that is not registered, or stands there twice. */
 export function agentOfDefinition(
   definition: AgentDefinition,
   provider: LLMProvider,
@@ -85,7 +85,7 @@ export function agentOfDefinition(
   const tools =
     definition.tools === undefined
       ? (registry?.list() ?? [])
-      : definition.tools.map((name) => registered(name, registry));
+      : new ToolRegistry(definition.tools.map((name) => registered(name, registry))).list();
   return fixedAgent(resolveAgent({ ...definition, name: definition.name ?? 'agent', provider, tools }));
 }
 

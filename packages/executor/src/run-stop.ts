@@ -22,7 +22,7 @@ export class RunStop {
   readonly #abandoned = new AbortController();
   readonly #disposed = new AbortController();
   #stop: Stop | undefined;
-  #cancelTimer: () => void = () => undefined;
+  readonly #timers: (() => void)[] = [];
 
   constructor(readonly clock: Clock) {
     // As many as there are tools: each of them may listen.
@@ -54,7 +54,7 @@ export class RunStop {
     this.#stop = { type: 'abort', reason };
     this.#requested.abort(reason);
     this.#unwanted.abort(reason);
-    this.#cancelTimer = this.clock.setTimer(() => this.#abandon(reason), ABORT_GRACE_MS);
+    this.#abandonIn(ABORT_GRACE_MS, reason);
   }
 
   loseLease(error: unknown): void {
@@ -66,12 +66,9 @@ export class RunStop {
   /** Starts nothing new; what runs has `timeoutMs` to end. */
   shutDown(timeoutMs: number): void {
     this.#stop ??= { type: 'shutdown' };
-    this.#requested.abort(new SDKError('LOUSHO_SHUTDOWN', {}));
-    this.#cancelTimer();
-    this.#cancelTimer = this.clock.setTimer(
-      () => this.#abandon(new SDKError('LOUSHO_SHUTDOWN', {})),
-      timeoutMs,
-    );
+    const reason = new SDKError('LOUSHO_SHUTDOWN', {});
+    this.#requested.abort(reason);
+    this.#abandonIn(timeoutMs, reason);
   }
 
   /** Aborts with a caller's signal, until `dispose`. */
@@ -84,8 +81,14 @@ export class RunStop {
 
   /** Leaves no timer and no listener behind. */
   dispose(): void {
-    this.#cancelTimer();
+    for (const cancel of this.#timers) cancel();
     this.#disposed.abort();
+  }
+
+  /** Of an abort and a shutdown the earlier end counts. */
+  #abandonIn(delayMs: number, reason: unknown): void {
+    if (this.#disposed.signal.aborted) return;
+    this.#timers.push(this.clock.setTimer(() => this.#abandon(reason), delayMs));
   }
 
   #abandon(reason: unknown): void {
