@@ -122,6 +122,13 @@ describe('the cost of a save', () => {
     expect(event.m).toEqual([changed, toolMessage(resultFor('pay'))]);
   });
 
+  it('says what a paused run waits for once: the ids follow from the approvals', () => {
+    const approvals = [anApproval('a.apr-0-1-0'), anApproval('a.apr-0-1-1')];
+    expect(nextEvent(undefined, aPausedCheckpoint(approvals)).v).toEqual({ approvals });
+    const odd = aPausedCheckpoint(approvals, { approvalId: 'old', approvalIds: ['old'] });
+    expect(nextEvent(undefined, odd).v).toEqual({ approvals, approvalId: 'old', approvalIds: ['old'] });
+  });
+
   it('says nothing about what did not change', () => {
     const checkpoint = aCheckpoint({
       messages: [userSays('go')],
