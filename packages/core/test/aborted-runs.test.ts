@@ -1,9 +1,9 @@
 /** A person stops a run: what began may end, what did not never runs, and the run stays resumable. */
-import { LLMProviderError } from '@lousho/contract';
+import { LLMProviderError, type AgentEvent } from '@lousho/contract';
 import { mockModel } from '@lousho/testing';
 import { expect, it } from 'vitest';
 import { eventsOf, expectValid, refusal, rejection, results, roles } from './support/read.ts';
-import { deferred, spyTool } from './support/tools.ts';
+import { deferred, failingOnceTool, spyTool } from './support/tools.ts';
 import { isOpen, letPass, until } from './support/wait.ts';
 import { onEveryStore } from './support/world.ts';
 
@@ -96,6 +96,22 @@ onEveryStore('aborted runs', (world) => {
     const resumed = await agent.resume('job-1');
     expect(b.runs).toHaveLength(0);
     expectValid(resumed?.messages ?? []);
+  });
+
+  it('says of a call that rejected the run that it ran, when the abort comes while its siblings are stored', async () => {
+    const stop = new AbortController();
+    const a = failingOnceTool('a');
+    const b = spyTool('b');
+    const onEvent = ({ type }: AgentEvent) => {
+      if (type === 'checkpoint.saved' && b.runs.length === 1) stop.abort();
+    };
+    const agent = world.agent({ provider: mockModel([callsOfAAndB]), tools: [a.tool, b.tool], onEvent });
+    const { finishReason, messages } = await agent.send('go', { sessionId: 'job-1', signal: stop.signal });
+    expect(finishReason).toBe('aborted');
+    expect(results(messages)).toMatchObject([
+      { kind: 'cancelled', result: { error: expect.stringContaining('may or may not') } },
+      { result: 'b done' },
+    ]);
   });
 
   it('waits for a tool that ignores the abort for a second, then cancels its call', async () => {

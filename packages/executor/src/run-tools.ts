@@ -110,14 +110,20 @@ class ToolBatch {
 
   /** @throws what rejects the run */
   async end(): Promise<void> {
-    this.#cancelUnstarted();
-    this.#flush();
-    await this.#lastSave;
+    await this.#record();
+    // Whatever is still open when an abort comes during that save is this batch's to cancel: it knows what began.
+    if (this.run.stop.current?.type === 'abort') await this.#record();
     if (this.#saveError !== undefined) throw this.#saveError.error;
     const first = [...this.#rejections.keys()].sort((a, b) => a - b)[0];
     const { stop } = this.run;
     if (first !== undefined && stop.current?.type !== 'abort') throw this.#rejections.get(first);
     if (this.#gated.length > 0 && stop.current === undefined) await pauseForApproval(this.run, this.#gated);
+  }
+
+  async #record(): Promise<void> {
+    this.#cancelUnstarted();
+    this.#flush();
+    await this.#lastSave;
   }
 
   #mayStart(): boolean {
