@@ -1,9 +1,11 @@
 /** What an event costs, and what a damaged log is: an error, never another state. */
 import { describe, expect, it } from 'vitest';
 import {
+  addDelegated,
   addModelCall,
   appendFrozen,
   deepFreeze,
+  emptyUsage,
   foldEvents,
   historyOf,
   nextEvent,
@@ -127,6 +129,14 @@ describe('the cost of a save', () => {
     expect(nextEvent(undefined, aPausedCheckpoint(approvals)).v).toEqual({ approvals });
     const odd = aPausedCheckpoint(approvals, { approvalId: 'old', approvalIds: ['old'] });
     expect(nextEvent(undefined, odd).v).toEqual({ approvals, approvalId: 'old', approvalIds: ['old'] });
+  });
+
+  it('is a few numbers for usage, with costs, estimates, several models and sub-agents', () => {
+    const priced = addModelCall(emptyUsage, 'large', { ...spent, costUsd: 0.25 });
+    const guessed = addModelCall(priced, 'small', { ...spent, estimated: true });
+    const usages = [priced, guessed, addDelegated(guessed, priced), addDelegated(priced, priced)];
+    for (const usage of usages)
+      expect(nextEvent(undefined, aCheckpoint({ usage })).u).not.toHaveProperty('whole');
   });
 
   it('says nothing about what did not change', () => {

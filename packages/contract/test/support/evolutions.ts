@@ -6,6 +6,7 @@ import {
   appendFrozen,
   deepFreeze,
   lastStep,
+  sumUsage,
   type Checkpoint,
   type CheckpointApproval,
   type InProgressCheckpoint,
@@ -114,18 +115,18 @@ const settles = change('settles', fc.tuple(fc.nat(), anyJson(2)), (checkpoint, [
   };
 });
 
-/** Results take their places behind the response: the settled ones, or new ones. */
+/** Results take their places behind the response: the settled ones, now and then changed on the way, or new ones. */
 const places = change(
   'places',
-  fc.tuple(fc.integer({ min: 1, max: 4 }), anyJson(1)),
-  (checkpoint, [count, result]) => {
+  fc.tuple(fc.integer({ min: 1, max: 4 }), anyJson(1), fc.constantFrom(false, false, true)),
+  (checkpoint, [count, result, isChanged]) => {
     const step = lastStep(checkpoint.messages);
     let { settledResults } = checkpoint;
     const placed: Message[] = [];
     for (const call of step?.calls.slice(step.answered, step.answered + count) ?? []) {
       const early = settledResults.find((settled) => settled.toolCallId === call.toolCallId);
       if (early !== undefined) settledResults = settledResults.filter((settled) => settled !== early);
-      placed.push(toolMessage(early ?? resultFor(call.toolCallId, result)));
+      placed.push(toolMessage(early && !isChanged ? early : resultFor(call.toolCallId, result)));
     }
     return { ...checkpoint, settledResults, messages: appendFrozen<Message>(checkpoint.messages, placed) };
   },
@@ -195,8 +196,11 @@ const spending: fc.Arbitrary<ModelUsage> = fc
 
 const spends = change(
   'spends',
-  fc.tuple(fc.constantFrom('m', 'n', '__proto__', 'delegated', 'unknown field'), spending),
+  fc.tuple(fc.constantFrom('m', 'n', '__proto__', 'delegated', 'unknown field', 'before models'), spending),
   (checkpoint, [how, spent]) => {
+    // Totals that old data brought along, of models that nobody knows.
+    if (how === 'before models')
+      return { ...checkpoint, usage: { ...checkpoint.usage, ...sumUsage(checkpoint.usage, spent) } };
     if (how === 'unknown field')
       return { ...checkpoint, usage: { ...checkpoint.usage, audioTokens: 3 } as Checkpoint['usage'] };
     const usage =
