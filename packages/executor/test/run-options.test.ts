@@ -106,7 +106,7 @@ describe('the agent', () => {
       input: 'hi',
       provider: mockModel(['hello']),
       ...more,
-    } as ExecuteOptions);
+    });
 
   it.each<readonly [string, unknown]>([
     ['missing', undefined],
