@@ -38,7 +38,7 @@ interface StoryEnd {
   readonly checkpoint: Checkpoint;
   readonly results: readonly ToolResultPart[];
   readonly crashed: boolean;
-  ran(name: string): number;
+  readonly ran: (name: string) => number;
 }
 
 async function sweep(story: Story, createStore?: typeof memoryStore): Promise<CrashReport> {

@@ -1,7 +1,7 @@
 import { ConfigurationError, isSDKError, type LLMProvider } from '@lousho/contract';
 import { mockModel } from '@lousho/testing';
 import { describe, expect, it } from 'vitest';
-import { AgentExecutor, ToolRegistry, type EngineOptions, type ExecuteOptions } from '../src/index.ts';
+import { AgentExecutor, ToolRegistry, type EngineOptions } from '../src/index.ts';
 import { resolveEngine } from '../src/wiring.ts';
 import { givenStorage, givenWorld, noting, refusal } from './support.ts';
 
