@@ -27,6 +27,10 @@ interface Block {
   readonly fileName: string;
 }
 
+/** Nx asks its tasks for colours; what is compared is text. */
+const { FORCE_COLOR: _colours, ...others } = process.env;
+const withoutColours = { ...others, NO_COLOR: '1' };
+
 const readmes = await listReadmes();
 const blocks = (await Promise.all(readmes.map(blocksOf))).flat();
 /** A block that must not compile: without it, a compiler that does not run would look like success. */
@@ -73,7 +77,7 @@ describe.each(blocks)('$name', (block) => {
     );
     const emptyFolder = await mkdtemp(path.join(tmpdir(), 'lousho-readme-'));
     try {
-      const { stdout } = await run(process.execPath, [file], { cwd: emptyFolder });
+      const { stdout } = await run(process.execPath, [file], { cwd: emptyFolder, env: withoutColours });
       const expected = [...block.source.matchAll(/\/\/ → (.*)$/gm)].map(([, line]) => line);
       expect(stdout.split('\n').filter((line) => line !== '')).toEqual(expected);
     } finally {
@@ -144,7 +148,10 @@ async function compile(): Promise<string> {
   await writeFile(path.join(workFolder, 'tsconfig.json'), JSON.stringify(options));
   const tsc = path.join(root, 'node_modules/typescript/bin/tsc');
   try {
-    const { stdout } = await run(process.execPath, [tsc, '-p', 'tsconfig.json'], { cwd: workFolder });
+    const { stdout } = await run(process.execPath, [tsc, '-p', 'tsconfig.json'], {
+      cwd: workFolder,
+      env: withoutColours,
+    });
     return stdout;
   } catch (error) {
     return (error as { stdout: string }).stdout;
