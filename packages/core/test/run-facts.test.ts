@@ -3,6 +3,7 @@ import { defineTool, type JsonValue } from '@lousho/contract';
 import { mockModel } from '@lousho/testing';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
+import { AgentExecutor, ToolRegistry, resumeAfterApproval } from '../src/index.ts';
 import { refusal, rejection, resultOfCall, results } from './support/read.ts';
 import { failingOnceTool, gatedTool, spyTool } from './support/tools.ts';
 import { onEveryStore } from './support/world.ts';
@@ -287,5 +288,59 @@ onEveryStore('an agent', (world) => {
       settings: {},
     });
     expect(await world.stored('a')).toMatchObject({ agentName: 'clerk' });
+  });
+
+  it('stores the same as the executor does with the same wiring', async () => {
+    const script = [callWork, { toolCalls: [{ name: 'charge' }] }, 'Done.'];
+    const tools = [spyTool('work').tool, gatedTool('charge').tool];
+    const agent = world.agent({ name: 'clerk', instructions: 'Help.', provider: mockModel(script), tools });
+    const paused = await agent.send('go', { sessionId: 'a', metadata: { source: 'web' } });
+    await agent.approvals.resolve({ id: paused.approvalId ?? '', approved: true });
+    const { checkpoints, approvals } = world.store;
+    const provider = mockModel(script);
+    const toolRegistry = new ToolRegistry(tools);
+    const again = await AgentExecutor.execute({
+      agent: { name: 'clerk', instructions: 'Help.' },
+      provider,
+      toolRegistry,
+      checkpointStore: checkpoints,
+      approvalStore: approvals,
+      ports: world.ports,
+      sessionId: 'b',
+      input: 'go',
+      metadata: { source: 'web' },
+    });
+    const decision = { id: again.approvalId ?? '', approved: true };
+    const options = { ports: world.ports };
+    await resumeAfterApproval(decision, approvals, toolRegistry, provider, options, checkpoints);
+    const texts = async (id: string) => {
+      const saves = await world.saves(id);
+      const runId = saves[0]?.runId ?? '';
+      return saves.map((save) =>
+        JSON.stringify(save)
+          .replaceAll(runId, 'run')
+          .replaceAll(/[ab]\.apr-[^-"]+/g, 'apr'),
+      );
+    };
+    expect(await texts('b')).toEqual(await texts('a'));
+    expect(await texts('a')).toHaveLength(8);
+  });
+
+  it('gives tools that run in a sandbox the same call, and whatever came back from there is the result', async () => {
+    const seen: unknown[] = [];
+    const boxed = spyTool('boxed', () => 'ran', { sandbox: true });
+    const free = spyTool('free');
+    const agent = world.agent({
+      provider: mockModel([{ toolCalls: [{ name: 'boxed', id: 'call_1' }, { name: 'free' }] }, 'Done.']),
+      tools: [boxed.tool, free.tool],
+      async sandboxExecute(call) {
+        seen.push([call.toolName, call.ctx.toolCallId]);
+        return `boxed ${(await call.run()) as string}`;
+      },
+    });
+    const { messages } = await agent.send('go', { sessionId: 'a' });
+    expect(seen).toEqual([['boxed', 'call_1']]);
+    expect(results(messages).map(({ result }) => result)).toEqual(['boxed ran', 'free done']);
+    expect(free.runs[0]?.ctx).not.toHaveProperty('approval');
   });
 });
