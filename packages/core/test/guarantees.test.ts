@@ -1,4 +1,7 @@
-/** The guarantees to users (docs/contract.md), each by its number and its sentence, on every store. */
+/**
+ * The guarantees to users (docs/contract.md), each by its number and its sentence, on every store. What G16 and G17 say of `recover()` is
+ * not here yet; G24 is a matter of each store, and tested there.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
