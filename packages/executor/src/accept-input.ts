@@ -70,7 +70,8 @@ function retriedLength(stored: Checkpoint, given: readonly Message[]): number {
   const [first = [], ...later] = inputs;
   const last = later.at(-1) ?? [];
   if (startsWith(given, first)) return first.length;
-  return given.length === last.length && startsWith(given, last) ? last.length : 0;
+  // Inputs that came one after the other cannot be told apart any more: the last one is the end of what they are together.
+  return startsWith(last.slice(-given.length), given) ? given.length : 0;
 }
 
 /** The inputs that this run took, each as its own list: the one that started it, then what joined it. */

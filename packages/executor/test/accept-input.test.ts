@@ -94,6 +94,18 @@ const rows: readonly Row[] = [
   ['input that joined is a retry of itself', withJoined, 'wait', []],
   ['the start and what joined in a row are a retry', withJoined, [u1, user('wait')], []],
   ['what joined, with more words, is not the last input', withJoined, [user('wait'), u2], [user('wait'), u2]],
+  [
+    'of inputs that came one after the other the last one alone is a retry',
+    inProgress({ messages: [u1, asked], heldInput: [user('wait'), user('stop')] }),
+    'stop',
+    [],
+  ],
+  [
+    '... and one in the middle is not',
+    inProgress({ messages: [u1, asked], heldInput: [user('wait'), user('stop')] }),
+    'wait',
+    [user('wait')],
+  ],
   ['a run without any answer yet takes its input again as a retry', unanswered, 'hi', []],
   ['... and new words as new', unanswered, 'hello?', [user('hello?')]],
   ['an id that the session holds is never added again, whatever it says', unanswered, 'other', [], 'i-1'],
