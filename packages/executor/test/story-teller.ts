@@ -11,6 +11,7 @@ import {
   type AgentStore,
   type ApprovalDecision,
   type Checkpoint,
+  type Clock,
   type ExecutionResult,
   type JsonValue,
   type LLMProvider,
@@ -115,10 +116,13 @@ export class StoryTeller {
 
   #portsOf(process: CrashingStore): ReturnType<typeof testPorts> {
     const ports = testPorts(this.#clock);
-    const { wallMs, monotonicMs, setTimer } = this.#clock;
-    const whileAlive: typeof setTimer = (callback, delayMs) =>
-      setTimer(() => process.isDead || callback(), delayMs);
-    return { ...ports, clock: { wallMs, monotonicMs, setTimer: whileAlive } };
+    const machine = this.#clock;
+    const clock: Clock = {
+      wallMs: () => machine.wallMs(),
+      monotonicMs: () => machine.monotonicMs(),
+      setTimer: (callback, delayMs) => machine.setTimer(() => process.isDead || callback(), delayMs),
+    };
+    return { ...ports, clock };
   }
 
   async #askAndDecide(process: OneProcess, ask: () => Promise<ExecutionResult>): Promise<void> {
@@ -230,7 +234,7 @@ export class StoryTeller {
         ...more,
         execute: (args, ctx) => this.#execute(kind, args as JsonValue, ctx, stopping),
       });
-      return defined as Tool;
+      return defined;
     };
     const plain = (['free', 'fails', 'picky', 'rejects', 'aborts', 'enqueues'] as const).map((kind) =>
       tool(kind),
