@@ -148,6 +148,16 @@ function describeOutcome({ value, error }: Outcome): unknown {
   return error instanceof SDKError ? error.code : { rejects: nameAndMessage(error) };
 }
 
+/** A call that is awaited later. Until then its rejection must not look like one that nobody handles, which ends a process. */
+export function awaitedLater<Value>(call: Promise<Value>): Promise<Value> {
+  call.catch(ignore);
+  return call;
+}
+
+function ignore(): void {
+  return undefined;
+}
+
 /** `TypeError: no such table`, whatever was thrown. */
 export function nameAndMessage(error: unknown): string {
   const { name, message } = storedError(error);

@@ -26,13 +26,13 @@ export async function leaseCommands(
   return () => {
     if (random.chance(0.15)) return waitCommand(world, random);
     const index = random.below(handles.length);
-    return random.pick(models).next(handles[index] as LeasingStore, `h${index}`, random.pick(OWNERS));
+    return random.pick(models).next(handles[index] as LeasingStore, `h${index}`);
   };
 }
 
-/** Never near a moment where a store may say yes or no: a quarter of a period before or behind it. */
+/** Whole quarters of a period, so that many commands meet at the very moments where the answer changes. */
 function waitCommand(world: World, random: SeededRandom): Command {
-  const periods = random.pick([0.25, 0.5, 0.5, 2.5]);
+  const periods = random.pick([0.25, 0.5, 0.75, 1.25, 2.5]);
   return { text: `${periods} lease periods pass`, run: () => world.elapse(world.periodMs * periods) };
 }
 
@@ -40,7 +40,7 @@ class LeaseModel {
   #held: Held | undefined;
   #highestFence = -Infinity;
   #stored: Checkpoint | undefined;
-  readonly #fences = new Map<string, number | undefined>();
+  readonly #fences = new Map<string, readonly number[]>();
 
   constructor(
     readonly world: World,
@@ -48,9 +48,10 @@ class LeaseModel {
     readonly id: string,
   ) {}
 
-  next(store: LeasingStore, handle: string, owner: string): Command {
-    // Mostly the fence that the owner was given last, sometimes none.
-    const fence = this.random.chance(0.7) ? this.#fences.get(owner) : undefined;
+  next(store: LeasingStore, handle: string): Command {
+    // Half of the time the holder, so that something changes.
+    const owner = (this.random.chance(0.4) ? this.#held?.owner : undefined) ?? this.random.pick(OWNERS);
+    const fence = this.#fenceShownBy(owner);
     const args = `"${this.id}", "${owner}"${fence === undefined ? '' : `, fence ${fence}`}`;
     const choice = this.random.below(100);
     if (choice < 30)
@@ -73,6 +74,13 @@ class LeaseModel {
     if (lease !== false) this.#take(owner, lease);
   }
 
+  /** Mostly the fence that the owner was given last, sometimes the one before, as an execution that stalled has it, and sometimes none. */
+  #fenceShownBy(owner: string): number | undefined {
+    const fences = this.#fences.get(owner) ?? [];
+    const newest = this.random.chance(0.75) ? -1 : -2;
+    return this.random.chance(0.65) ? fences.at(newest) : undefined;
+  }
+
   /** Between the expiry and a period later it depends on whether owners share a clock. */
   #mayHave(owner: string): 'yes' | 'no' | 'either' {
     const held = this.#held;
@@ -91,7 +99,7 @@ class LeaseModel {
         throw new Mismatch(`a fence above ${this.#highestFence}`, fence, 'Fences grow.');
       this.#highestFence = fence;
     }
-    this.#fences.set(owner, fence);
+    if (fence !== undefined && !isOwn) this.#fences.set(owner, [...(this.#fences.get(owner) ?? []), fence]);
     this.#held = { owner, fence, expiresAtMs: this.world.nowMs() + this.world.periodMs };
   }
 

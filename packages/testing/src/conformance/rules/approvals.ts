@@ -1,6 +1,6 @@
 /** What a store with an inbox promises: the records that it was given, in order, and one caller that removed each. */
 import { deepFreeze, type ApprovalRecord, type ApprovalStore } from '@lousho/contract';
-import { isNothing, outcomeOf } from '../expectations.ts';
+import { awaitedLater, isNothing, outcomeOf } from '../expectations.ts';
 import { Mismatch } from '../failure.ts';
 import { ofEveryStore, type Rule } from '../rule.ts';
 import { approvalRecord, beginRun, pauseRun } from '../sample-runs.ts';
@@ -195,7 +195,7 @@ async function saveWholeRecords(world: World): Promise<void> {
   }
   // What was given and returned is the store's alone, as C13 has it.
   const given = structuredClone(records[0] as ApprovalRecord) as { toolName: string };
-  const saving = writer.save(given as ApprovalRecord);
+  const saving = awaitedLater(writer.save(given as ApprovalRecord));
   given.toolName = 'changed';
   await world.done(saving);
   await world.expectEqual(

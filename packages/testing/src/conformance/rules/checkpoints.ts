@@ -1,7 +1,7 @@
 /** What every store promises about checkpoints that are saved, loaded and deleted. The records themselves: `records.ts`. */
 import { type Checkpoint, type CheckpointStore } from '@lousho/contract';
 import { firstDifference, sameJson } from '../difference.ts';
-import { isNothing, outcomeOf } from '../expectations.ts';
+import { awaitedLater, isNothing, outcomeOf } from '../expectations.ts';
 import { Mismatch, NotApplicable } from '../failure.ts';
 import { ofEveryStore, ofLeases, type Rule } from '../rule.ts';
 import { beginRun, finishRun, growingRun, pauseRun } from '../sample-runs.ts';
@@ -151,12 +151,17 @@ async function raceSaves(world: World): Promise<void> {
       traceparent: `${round}-${index}`,
       businessState: { mark: `${round}-${index}` },
     }));
-    const writes = states.map(async (state, index) =>
-      handles[index % handles.length]?.save('order-1', state),
-    );
+    const save = async (state: Checkpoint, index: number): Promise<void> =>
+      handles[index % handles.length]?.save('order-1', state);
+    const loadNow = async (): Promise<Checkpoint | null | undefined> => reader.load('order-1');
+    // All at once in one round; in the next, one begins while others are under way.
+    const atOnce = round % 2 === 0 ? states.length : 1;
+    const writes = states.slice(0, atOnce).map((state, index) => awaitedLater(save(state, index)));
     const reads: Promise<Checkpoint | null | undefined>[] = [];
-    for (let turn = 0; turn < 6; turn += 1) {
-      reads.push(reader.load('order-1'));
+    for (let turn = 0; turn < states.length; turn += 1) {
+      reads.push(awaitedLater(loadNow()));
+      const late = turn < atOnce ? undefined : states[turn];
+      if (late !== undefined) writes.push(awaitedLater(save(late, turn)));
       await world.turns(1);
     }
     const loaded = await world.done(Promise.all(reads));

@@ -21,7 +21,7 @@ export const historyRules: readonly Rule[] = [
       states.push(states[5] as (typeof states)[0]);
       for (const [index, state] of states.entries()) {
         await (index % 2 === 0 ? a : b).save('order-1', state);
-        await world.expectLoads([a, b], 'order-1', state, 'The save itself is not visible.');
+        await world.settle();
       }
       const hint = 'Number the saves of an id as they come. Neither step nor time tells their order.';
       await world.expectSaves([a, b, await world.histories()], 'order-1', states, hint);
@@ -105,7 +105,10 @@ export const historyRules: readonly Rule[] = [
       await b.delete('order-1', { keepHistory: true });
       await world.settle();
       const second = growingRun(world.now(), 2, { runId: 'run00002-sample' });
-      for (const [index, state] of second.entries()) await (index % 2 === 0 ? a : b).save('order-1', state);
+      for (const [index, state] of second.entries()) {
+        await (index % 2 === 0 ? a : b).save('order-1', state);
+        await world.settle();
+      }
       const hint = 'The entries before the delete stay below those of the new run.';
       await world.expectSaves([a, b], 'order-1', [...first, ...second], hint);
     },

@@ -57,6 +57,7 @@ export const leaseEndRules: readonly Rule[] = [
       await world.expectFalse(() => other.acquireLease('order-1', 'other', world.periodMs), hint);
       if (world.hasOwnClock) return;
       await world.expectGranted(() => holder.acquireLease('order-2', 'holder', world.periodMs), FREE);
+      await world.settle();
       world.clock.jumpWall(-20 * world.periodMs);
       await world.expectTrue(() => holder.renewLease('order-2', 'holder', world.periodMs), 'It is held.');
       world.clock.jumpWall(20 * world.periodMs);
@@ -94,7 +95,7 @@ export const leaseEndRules: readonly Rule[] = [
         () => a.acquireLease('order-1', 'owner', world.longPeriodMs),
         FREE,
       );
-      await a.releaseLease('order-1', 'owner');
+      await a.releaseLease('order-1', 'owner', fenceOf(old));
       await world.settle();
       const lease = await world.expectGranted(
         () => b.acquireLease('order-1', 'owner', world.longPeriodMs),
@@ -120,19 +121,11 @@ export const leaseEndRules: readonly Rule[] = [
   },
 ];
 
+const LATE = 'Renew only what this owner holds: another execution may be running.';
+
 async function renewWhatIsLost(world: World): Promise<void> {
   const [a, b] = [await world.leases(), await world.leases()];
-  const late = 'Renew only what this owner holds: another execution may be running.';
-  const lost = await world.expectGranted(() => a.acquireLease('taken', 'owner-1', world.periodMs), FREE);
-  await world.elapseUntilFree();
-  const taken = await world.expectGranted(() => b.acquireLease('taken', 'owner-2', world.longPeriodMs), FREE);
-  await world.settle();
-  for (const fence of [undefined, fenceOf(lost), fenceOf(taken)])
-    await world.expectFalse(() => a.renewLease('taken', 'owner-1', world.longPeriodMs, fence), late);
-  await world.expectTrue(
-    () => b.renewLease('taken', 'owner-2', world.longPeriodMs, fenceOf(taken)),
-    'A renewal that was refused must not touch the lease of the one who holds it.',
-  );
+  await renewWhatWasTaken(world, a, b);
   const released = await world.expectGranted(
     () => a.acquireLease('released', 'owner-1', world.longPeriodMs),
     FREE,
@@ -141,7 +134,7 @@ async function renewWhatIsLost(world: World): Promise<void> {
   await world.expectGranted(() => a.acquireLease('deleted', 'owner-1', world.longPeriodMs), FREE);
   await a.delete('deleted');
   const again = await world.expectGranted(() => a.acquireLease('again', 'owner-1', world.longPeriodMs), FREE);
-  await a.releaseLease('again', 'owner-1');
+  await a.releaseLease('again', 'owner-1', fenceOf(again));
   await world.expectGranted(() => a.acquireLease('again', 'owner-1', world.longPeriodMs), FREE);
   await world.settle();
   if (fenceOf(again) !== undefined)
@@ -150,10 +143,31 @@ async function renewWhatIsLost(world: World): Promise<void> {
       'The same owner under another fence is another holder.',
     );
   for (const id of ['released', 'deleted', 'never-leased']) {
-    await world.expectFalse(() => a.renewLease(id, 'owner-1', world.longPeriodMs), `${late} This id: ${id}.`);
+    await world.expectFalse(() => a.renewLease(id, 'owner-1', world.longPeriodMs), `${LATE} This id: ${id}.`);
     await world.expectGranted(
       () => b.acquireLease(id, 'owner-2', world.longPeriodMs),
       `A renewal that was refused must leave the lease of "${id}" free.`,
     );
   }
+}
+
+/** The renewal of the former holder is refused, and the lease of the new one stays what it was: to its fence and to its expiry. */
+async function renewWhatWasTaken(world: World, a: LeasingStore, b: LeasingStore): Promise<void> {
+  const lost = await world.expectGranted(() => a.acquireLease('taken', 'owner-1', world.periodMs), FREE);
+  await world.elapseUntilFree();
+  const taken = await world.expectGranted(() => b.acquireLease('taken', 'owner-2', world.periodMs), FREE);
+  await world.settle();
+  for (const fence of [undefined, fenceOf(lost), fenceOf(taken)])
+    await world.expectFalse(() => a.renewLease('taken', 'owner-1', world.longPeriodMs * 100, fence), LATE);
+  await world.expectTrue(
+    () => b.renewLease('taken', 'owner-2', world.periodMs, fenceOf(taken)),
+    'A renewal that was refused must not touch the lease of the one who holds it.',
+  );
+  await world.settle();
+  await world.expectFalse(() => a.renewLease('taken', 'owner-1', world.longPeriodMs * 100), LATE);
+  await world.elapseUntilFree();
+  await world.expectGranted(
+    () => a.acquireLease('taken', 'owner-3', world.longPeriodMs),
+    'A renewal that was refused must not move the expiry of the lease of another.',
+  );
 }

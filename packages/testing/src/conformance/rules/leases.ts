@@ -169,7 +169,7 @@ async function keepRenewing(world: World): Promise<void> {
 async function collectFences(world: World): Promise<void> {
   let [a, b] = [await world.leases(), await world.leases()];
   const leases: { readonly after: string; readonly lease: Lease | true }[] = [];
-  const take = async (handle: LeasingStore, owner: string, after: string): Promise<void> => {
+  const take = async (handle: LeasingStore, owner: string, after: string): Promise<number | undefined> => {
     const lease = await world.expectGranted(
       () => handle.acquireLease('order-1', owner, world.periodMs),
       `The lease was free after ${after}.`,
@@ -190,17 +190,18 @@ async function collectFences(world: World): Promise<void> {
       );
     leases.push({ after, lease });
     await world.settle();
+    return fence;
   };
-  await take(a, 'owner-1', 'nothing');
-  await a.releaseLease('order-1', 'owner-1');
+  const first = await take(a, 'owner-1', 'nothing');
+  await a.releaseLease('order-1', 'owner-1', first);
   await world.settle();
   await take(b, 'owner-2', 'a release');
   await world.elapseUntilFree();
   await take(a, 'owner-3', 'its expiry');
   await b.delete('order-1');
   await world.settle();
-  await take(b, 'owner-4', 'a delete');
-  await b.releaseLease('order-1', 'owner-4');
+  const fourth = await take(b, 'owner-4', 'a delete');
+  await b.releaseLease('order-1', 'owner-4', fourth);
   await b.delete('order-1');
   await world.settle();
   if (await world.hasManyHandles()) {

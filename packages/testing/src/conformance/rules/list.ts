@@ -1,7 +1,7 @@
 /** What a store with `list` promises: every run once, in order, while others save, and with damage shown. */
 import { checkpointHeader, type Checkpoint, type CheckpointListEntry } from '@lousho/contract';
 import { sameJson } from '../difference.ts';
-import { assertEqual } from '../expectations.ts';
+import { assertEqual, awaitedLater } from '../expectations.ts';
 import { Mismatch } from '../failure.ts';
 import { ofList, type Rule } from '../rule.ts';
 import {
@@ -200,7 +200,7 @@ async function listWhileOthersSave(world: World): Promise<void> {
       await world.turns(1);
     }
   };
-  const saving = Promise.all(ids.map(save));
+  const saving = awaitedLater(Promise.all(ids.map(save)));
   try {
     for (let round = 0; round < LISTS; round += 1) {
       await world.turns(2);

@@ -1,7 +1,7 @@
 /** What every store promises about the records of checkpoints: their ids, their content, their errors, damage and other formats. */
 import { CHECKPOINT_VERSION, deepFreeze, type Checkpoint, type CheckpointStore } from '@lousho/contract';
 import { firstDifference } from '../difference.ts';
-import { assertEqual, nameAndMessage, outcomeOf } from '../expectations.ts';
+import { assertEqual, awaitedLater, nameAndMessage, outcomeOf } from '../expectations.ts';
 import { Mismatch, NotApplicable } from '../failure.ts';
 import { ofDurable, ofEveryStore, type Rule } from '../rule.ts';
 import { beginRun, grow, growingRun } from '../sample-runs.ts';
@@ -181,14 +181,15 @@ async function keepIdsApart(world: World): Promise<void> {
   const stateOf = (id: string): Checkpoint => states[ids.indexOf(id)] as Checkpoint;
   for (const id of ids) await writer.save(id, stateOf(id));
   const hint = 'Do ids that differ in case, or that begin alike, share a name in your medium?';
-  for (const id of ids) await world.expectLoads([reader], id, stateOf(id), hint);
+  const expectOwn = async (id: string, hintOfRule: string): Promise<void> => {
+    await world.expectLoads([reader], id, stateOf(id), hintOfRule);
+    const hintOfHistory = `"${id}" must have the history of its own saves. ${hintOfRule}`;
+    await world.expectSaves([reader], id, [stateOf(id)], hintOfHistory);
+  };
+  for (const id of ids) await expectOwn(id, hint);
   await writer.delete('alice');
   await world.expectGone([reader], 'alice', hint);
-  for (const id of ids.slice(1)) {
-    await world.expectLoads([reader], id, stateOf(id), `Deleting "alice" must not touch "${id}".`);
-    const hintOfHistory = `"${id}" must have the history of its own saves. ${hint}`;
-    await world.expectSaves([reader], id, [stateOf(id)], hintOfHistory);
-  }
+  for (const id of ids.slice(1)) await expectOwn(id, `Deleting "alice" must not touch "${id}".`);
   if (world.claims.leases === 'none') return;
   const leases = await world.leases();
   for (const id of ids)
@@ -260,7 +261,7 @@ async function changeWhatIsShared(world: World): Promise<void> {
   const [writer, reader] = [await world.checkpoints(), await world.checkpoints()];
   const state = grow(beginRun(world.now()), world.now());
   const given = structuredClone(state);
-  const saving = writer.save('order-1', given);
+  const saving = awaitedLater(writer.save('order-1', given));
   // At once: what counts is the value at the time of the call.
   changeDeep(given);
   await world.done(saving);

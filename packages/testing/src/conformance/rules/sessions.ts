@@ -1,6 +1,6 @@
 /** What a store with transcripts of sessions promises: whole records, saved by compare-and-swap. */
 import { deepFreeze, type SessionRecord, type SessionStore } from '@lousho/contract';
-import { outcomeOf } from '../expectations.ts';
+import { awaitedLater, outcomeOf } from '../expectations.ts';
 import { Mismatch, NotApplicable } from '../failure.ts';
 import { ofEveryStore, type Rule } from '../rule.ts';
 import { beginRun, sessionRecord } from '../sample-runs.ts';
@@ -177,7 +177,8 @@ async function saveWholeSessions(world: World): Promise<void> {
   ];
   for (const [revision, record] of records.entries()) {
     const given = structuredClone(record) as { turn: number };
-    const saving = (revision % 2 === 0 ? a : b).saveIfRevision(given as SessionRecord, revision);
+    const handle = revision % 2 === 0 ? a : b;
+    const saving = awaitedLater(handle.saveIfRevision(given as SessionRecord, revision));
     given.turn = 99;
     if ((await world.done(saving)) !== true)
       throw new Mismatch(true, false, 'The revision was the stored one.');
