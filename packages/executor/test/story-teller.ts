@@ -76,7 +76,7 @@ export class StoryTeller {
     const stored = this.#last;
     if (asks === 'new') this.#inputCount += 1;
     const { text, inputId } = this.#current;
-    const isRetry = stored?.status === 'in-progress' && stored.inputIds.includes(inputId);
+    const isRetry = stored?.status === 'in-progress' && isKnownAsRetry(stored, text);
     const withId = asks === 'same without id' && isRetry ? undefined : inputId;
     const isResume = asks === 'resume' && stored !== undefined;
     await this.#inProcess(planned, async (process, more) => {
@@ -299,4 +299,15 @@ const mostRuns: { readonly [kind in ToolKind]: number } = {
 
 function responseCount(messages: Checkpoint['messages']): number {
   return messages.filter(({ role }) => role === 'assistant').length;
+}
+
+/** Without an id, the words that started the run are a retry, or the last that came behind them. */
+function isKnownAsRetry(
+  { messages, heldInput, runInput: { start, count } }: Checkpoint,
+  text: string,
+): boolean {
+  const wordsOf = (list: Checkpoint['messages']): readonly string[] =>
+    list.filter(({ role }) => role === 'user').map(textOf);
+  const later = wordsOf([...messages.slice(start + count), ...heldInput]);
+  return (count === 1 && wordsOf(messages.slice(start, start + 1))[0] === text) || later.at(-1) === text;
 }
