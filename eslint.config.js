@@ -58,6 +58,7 @@ export default tseslint.config(
             layer('testing', { imports: ['contract'], external: [] }),
             layer('store', { imports: ['contract'] }),
             { sourceTag: 'medium:memory', onlyDependOnLibsWithTags: ['*'], allowedExternalImports: [] },
+            { sourceTag: 'medium:file', onlyDependOnLibsWithTags: ['*'], allowedExternalImports: [] },
             {
               sourceTag: 'medium:sqlite',
               onlyDependOnLibsWithTags: ['*'],

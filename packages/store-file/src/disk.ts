@@ -1,0 +1,315 @@
+/** Files that are there whole or not at all, and stay after a power cut: what the store does with a file system, step by step. */
+import path from 'node:path';
+import { platformClock, type Ids } from '@lousho/contract';
+import { codeOf, isMissing, isOutOfDescriptors, isTransient } from './file-errors.ts';
+import type { FileStat, FileSystem, OpenMode } from './file-system.ts';
+
+const TEMP_PREFIX = '.tmp-';
+const CLAIM_SUFFIX = '.claim';
+/** A write takes milliseconds; what is older belongs to a process that died. */
+const TEMP_LIFE_MS = 60 * 60_000;
+/** Together about 1.3 seconds, as long as scanners hold a file. */
+const RETRY_DELAYS_MS = [10, 20, 40, 80, 160, 320, 640];
+/** How long one process may take between claiming a name and using it, where there are no links. */
+const CLAIM_LIFE_MS = 60_000;
+
+export type Published =
+  | 'made'
+  /** Somebody else made it. */
+  | 'taken'
+  /** The folder, or the file to publish, is not there any more. */
+  | 'gone';
+
+export class Disk {
+  /** Closes descriptors that nobody uses right now. */
+  freeDescriptors: () => Promise<void> = async () => undefined;
+
+  constructor(
+    readonly fs: FileSystem,
+    /** Whether what is acknowledged must survive a power cut. */
+    readonly isSynced: boolean,
+    readonly ids: Ids,
+  ) {}
+
+  async open(file: string, mode: OpenMode): Promise<number> {
+    try {
+      return await this.fs.open(file, mode);
+    } catch (error) {
+      if (!isOutOfDescriptors(error)) throw error;
+      await this.freeDescriptors();
+      return this.fs.open(file, mode);
+    }
+  }
+
+  async use<Value>(file: string, mode: OpenMode, task: (fd: number) => Promise<Value>): Promise<Value> {
+    const fd = await this.open(file, mode);
+    try {
+      return await task(fd);
+    } finally {
+      await this.fs.close(fd);
+    }
+  }
+
+  async readFile(file: string): Promise<Buffer> {
+    return this.use(file, 'read', async (fd) => this.readRange(fd, 0, (await this.fs.stat(fd)).size));
+  }
+
+  /** What there is of these bytes. */
+  async readRange(fd: number, from: number, to: number): Promise<Buffer> {
+    const bytes = Buffer.allocUnsafe(Math.max(0, to - from));
+    let length = 0;
+    while (length < bytes.length) {
+      const count = await this.fs.read(fd, bytes.subarray(length), from + length);
+      if (count === 0) break;
+      length += count;
+    }
+    return bytes.subarray(0, length);
+  }
+
+  /** `progress` tells how far it came when it fails. */
+  async writeAll(fd: number, bytes: Uint8Array, progress = { written: 0 }): Promise<void> {
+    while (progress.written < bytes.byteLength) {
+      progress.written += await this.fs.write(fd, bytes.subarray(progress.written), progress.written);
+    }
+  }
+
+  /** A new file that nobody knows yet, in the folder where it will get its name. */
+  async writeTemp(folder: string, bytes: Uint8Array, { sync }: { readonly sync: boolean }): Promise<string> {
+    const temp = this.tempName(folder);
+    await this.writeNew(temp, bytes, { sync });
+    return temp;
+  }
+
+  async writeNew(file: string, bytes: Uint8Array, { sync }: { readonly sync: boolean }): Promise<void> {
+    const fd = await this.open(file, 'new');
+    try {
+      await this.writeAll(fd, bytes);
+      if (sync && this.isSynced) await this.fs.sync(fd);
+    } catch (error) {
+      await this.fs.close(fd);
+      await this.removeQuietly(file);
+      throw error;
+    }
+    await this.fs.close(fd);
+  }
+
+  tempName(folder: string): string {
+    return path.join(folder, `${TEMP_PREFIX}${this.ids.random()}`);
+  }
+
+  /** Gives the file its name unless the name is taken. The temporary name is gone afterwards. */
+  async publish(temp: string, target: string): Promise<Published> {
+    try {
+      await this.fs.link(temp, target);
+    } catch (error) {
+      if (!isWithoutLinks(error)) {
+        await this.removeQuietly(temp);
+        if (codeOf(error) === 'EEXIST') return 'taken';
+        if (isMissing(error)) return 'gone';
+        throw error;
+      }
+      return this.#publishWithoutLinks(temp, target);
+    }
+    await this.removeQuietly(temp);
+    return 'made';
+  }
+
+  /** Gives a whole new folder its name unless the name is taken. */
+  async publishFolder(temp: string, target: string): Promise<Published> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        await this.fs.rename(temp, target);
+        return 'made';
+      } catch (error) {
+        if (['EEXIST', 'ENOTEMPTY'].includes(codeOf(error))) return 'taken';
+        if (isMissing(error)) return 'gone';
+        if (!isTransient(error)) throw error;
+        // Windows says so also where a folder is in the way.
+        const inTheWay = await this.listIfThere(target);
+        if (inTheWay !== undefined && inTheWay.length > 0) return 'taken';
+        if (inTheWay !== undefined) await this.removeFolder(target);
+        await this.#pauseBeforeRetry(attempt, error);
+      }
+    }
+  }
+
+  /** The file takes the place of the one that had the name. */
+  async replace(temp: string, target: string): Promise<void> {
+    try {
+      await this.#retrying(() => this.fs.rename(temp, target));
+    } catch (error) {
+      await this.removeQuietly(temp);
+      throw error;
+    }
+  }
+
+  /** `false` when it was not there: of several callers one gets `true`. */
+  async remove(file: string): Promise<boolean> {
+    try {
+      await this.#retrying(() => this.fs.unlink(file));
+      return true;
+    } catch (error) {
+      if (isMissing(error)) return false;
+      throw error;
+    }
+  }
+
+  /** For what is only in the way: the failure that led here is the one to report. */
+  async removeQuietly(file: string): Promise<void> {
+    try {
+      await this.fs.unlink(file);
+    } catch {
+      // Left over then. `removeOldTemps` takes it away later.
+      return undefined;
+    }
+  }
+
+  /** Only when it is empty. */
+  async removeFolder(folder: string): Promise<boolean> {
+    try {
+      await this.#retrying(() => this.fs.removeFolder(folder));
+      return true;
+    } catch (error) {
+      if (isMissing(error) || ['ENOTEMPTY', 'EEXIST'].includes(codeOf(error))) return false;
+      throw error;
+    }
+  }
+
+  async listIfThere(folder: string): Promise<string[] | undefined> {
+    try {
+      return await this.fs.list(folder);
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async statIfThere(file: string): Promise<FileStat | undefined> {
+    try {
+      return await this.fs.stat(file);
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Makes the folder and those above it; their entries survive a power cut. */
+  async makeFolders(folder: string): Promise<void> {
+    const first = await this.fs.makeFolders(folder);
+    if (first === undefined) return;
+    for (let made = path.resolve(folder); ; made = path.dirname(made)) {
+      await this.syncFolder(path.dirname(made));
+      if (made === path.resolve(first) || made === path.dirname(made)) return;
+    }
+  }
+
+  /** Names that were made or removed in it survive a power cut from now on. */
+  async syncFolder(folder: string): Promise<void> {
+    if (!this.isSynced) return;
+    let fd: number;
+    try {
+      fd = await this.open(folder, 'read');
+    } catch (error) {
+      // Windows opens no folder; its own journal keeps the names.
+      if (['EISDIR', 'EPERM'].includes(codeOf(error))) return;
+      throw error;
+    }
+    try {
+      await this.fs.sync(fd);
+    } catch (error) {
+      if (!['EINVAL', 'EISDIR', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP'].includes(codeOf(error))) throw error;
+    } finally {
+      await this.fs.close(fd);
+    }
+  }
+
+  async syncFile(file: string): Promise<void> {
+    if (this.isSynced) await this.use(file, 'append', (fd) => this.fs.syncData(fd));
+  }
+
+  /** Takes away what processes that died in the middle of a write have left in the folder. */
+  async removeOldTemps(folder: string): Promise<void> {
+    const names = (await this.listIfThere(folder)) ?? [];
+    for (const temp of names.filter(isTemp).map((name) => path.join(folder, name))) {
+      const stat = await this.statIfThere(temp);
+      if (stat === undefined || stat.ageMs < TEMP_LIFE_MS) continue;
+      const inside = await this.#listIfFolder(temp);
+      for (const name of inside ?? []) await this.removeQuietly(path.join(temp, name));
+      if (inside === undefined) await this.removeQuietly(temp);
+      else await this.removeFolder(temp);
+    }
+  }
+
+  async #listIfFolder(name: string): Promise<string[] | undefined> {
+    try {
+      return await this.fs.list(name);
+    } catch (error) {
+      if (codeOf(error) === 'ENOTDIR' || isMissing(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * exFAT and its like have no links, and a rename takes away what was there. So the name is claimed first, by a file beside it, and only
+   * whoever made that one may rename.
+   */
+  async #publishWithoutLinks(temp: string, target: string): Promise<Published> {
+    const claim = target + CLAIM_SUFFIX;
+    const beganAtMs = platformClock.wallMs();
+    try {
+      await this.fs.close(await this.open(claim, 'new'));
+    } catch (error) {
+      await this.removeQuietly(temp);
+      if (isMissing(error)) return 'gone';
+      if (codeOf(error) !== 'EEXIST') throw error;
+      const stat = await this.statIfThere(claim);
+      // Its process died between claim and rename: that takes microseconds.
+      if (stat !== undefined && stat.ageMs > CLAIM_LIFE_MS) await this.removeQuietly(claim);
+      return 'taken';
+    }
+    try {
+      if ((await this.statIfThere(target)) !== undefined) {
+        await this.removeQuietly(temp);
+        return 'taken';
+      }
+      if (platformClock.wallMs() - beganAtMs > CLAIM_LIFE_MS / 2) {
+        await this.removeQuietly(temp);
+        return 'gone';
+      }
+      await this.replace(temp, target);
+      return 'made';
+    } catch (error) {
+      if (isMissing(error)) return 'gone';
+      throw error;
+    } finally {
+      await this.removeQuietly(claim);
+    }
+  }
+
+  async #retrying(task: () => Promise<void>): Promise<void> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await task();
+      } catch (error) {
+        if (!isTransient(error)) throw error;
+        await this.#pauseBeforeRetry(attempt, error);
+      }
+    }
+  }
+
+  async #pauseBeforeRetry(attempt: number, error: unknown): Promise<void> {
+    const delayMs = RETRY_DELAYS_MS[attempt];
+    if (delayMs === undefined) throw error;
+    await this.fs.pause(delayMs);
+  }
+}
+
+/** A file on its way to its name; no id begins with a dot. */
+export function isTemp(name: string): boolean {
+  return name.startsWith(TEMP_PREFIX) || name.endsWith(CLAIM_SUFFIX);
+}
+
+/** What `link` says where the file system has none. */
+function isWithoutLinks(error: unknown): boolean {
+  return ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(codeOf(error));
+}

@@ -1,0 +1,227 @@
+/** Transcripts of sessions. Each is a log like a run's, so a commit costs its own new messages, however long the conversation is. */
+import {
+  CHECKPOINT_VERSION,
+  assertCheckpointId,
+  deepFreeze,
+  extendsList,
+  frozenCopy,
+  parseSessionRecord,
+  type Checkpoint,
+  type SessionRecord,
+  type SessionStore,
+} from '@lousho/contract';
+import { isTemp } from './disk.ts';
+import type { EventLogs, SharedMessages } from './event-logs.ts';
+import type { Generations } from './generations.ts';
+import { isEmptyLog, listIfFolder, ownIdOf, readSavedAt } from './header-reader.ts';
+import type { KeyedQueue } from './keyed-queue.ts';
+import { LogFolder } from './log-folder.ts';
+import type { LogKind } from './log-reader.ts';
+import type { Operations } from './operations.ts';
+import type { StoreFormat } from './store-format.ts';
+
+export const sessionKind: LogKind = {
+  kind: 'session',
+  record: 'session',
+  // Compare-and-swap needs the newest state alone.
+  keptEntries: 1,
+  keptBytes: 0,
+  parse(state, id) {
+    parseSessionRecord(recordOf(state as Checkpoint, id), id);
+    return state as Checkpoint;
+  },
+};
+
+export interface SessionsDeps {
+  /** The folder of all sessions. */
+  readonly root: string;
+  readonly logs: EventLogs;
+  readonly generations: Generations;
+  readonly operations: Operations;
+  readonly format: StoreFormat;
+  readonly queue: KeyedQueue;
+  /** Tells this handle's commits from those of others. */
+  readonly writer: string;
+}
+
+/** Each time another process was faster; that this happens so often is no accident. */
+const MAX_ATTEMPTS = 1_000;
+
+export class FileSessions implements SessionStore {
+  readonly #deps: SessionsDeps;
+
+  constructor(deps: SessionsDeps) {
+    this.#deps = deps;
+  }
+
+  async load(id: string): Promise<SessionRecord | null> {
+    assertCheckpointId(id);
+    const { operations, format, queue, logs } = this.#deps;
+    return operations.perform({ name: 'sessions.load', id, kind: 'read' }, async () => {
+      await format.assertReadable();
+      const state = await queue.run(id, () => logs.load(id));
+      return state === null ? null : deepFreeze(recordOf(state, id));
+    });
+  }
+
+  async saveIfRevision(record: SessionRecord, expectedRevision: number): Promise<boolean> {
+    const { id } = record;
+    assertCheckpointId(id);
+    const { operations, format, queue, logs, writer } = this.#deps;
+    return operations.perform({ name: 'sessions.saveIfRevision', id, kind: 'write' }, async () => {
+      const next = stateFrom({ ...frozenCopy(record), revision: expectedRevision + 1 });
+      await format.assertWritable();
+      return queue.run(id, async () => {
+        const isSaved = await logs.write(id, next, {
+          limit: async () => Infinity,
+          knownLimit: Infinity,
+          replaces: (state) => (state?.stepIndex ?? 0) === expectedRevision,
+          writer,
+        });
+        if (isSaved && logs.wantsCompaction(id, { hasEnded: false })) await compactQuietly(logs, id);
+        return isSaved;
+      });
+    });
+  }
+
+  async delete(id: string): Promise<void> {
+    assertCheckpointId(id);
+    const { operations, format } = this.#deps;
+    await operations.perform({ name: 'sessions.delete', id, kind: 'write' }, async () => {
+      await format.assertReadable();
+      await this.remove(id);
+    });
+  }
+
+  async list(): Promise<readonly string[]> {
+    const { operations, format } = this.#deps;
+    return operations.perform({ name: 'sessions.list', kind: 'read' }, async () => {
+      await format.assertReadable();
+      return this.ids();
+    });
+  }
+
+  /** Sorted. */
+  async ids(): Promise<string[]> {
+    const { generations, root } = this.#deps;
+    const names = ((await generations.disk.listIfThere(root)) ?? []).filter((name) => !isTemp(name));
+    const ids: string[] = [];
+    for (const name of names) {
+      const id = await this.#idIn(new LogFolder(generations.disk, root, name));
+      if (id !== undefined) ids.push(id);
+    }
+    return ids.sort();
+  }
+
+  /** When each was saved last; one of which that is not known is left out. */
+  async savedAt(): Promise<{ readonly id: string; readonly savedAtMs: number }[]> {
+    const { generations, logs } = this.#deps;
+    const all: { readonly id: string; readonly savedAtMs: number }[] = [];
+    for (const id of await this.ids()) {
+      const at = await readSavedAt(generations.disk, logs.folderOf(id), generations);
+      const savedAtMs = typeof at === 'string' ? Date.parse(at) : at;
+      if (savedAtMs !== undefined && !Number.isNaN(savedAtMs)) all.push({ id, savedAtMs });
+    }
+    return all;
+  }
+
+  async remove(id: string): Promise<void> {
+    const { queue, logs } = this.#deps;
+    await queue.run(id, async () => {
+      await logs.forget(id);
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) if (await this.#tryToRemove(id)) return;
+      throw new Error(`the session "${id}" was written by others all the time`);
+    });
+  }
+
+  /** The messages of a session's log, if this state begins with the very objects that the store wrote or gave. */
+  sharedWith(sessionId: string, state: Checkpoint): SharedMessages | undefined {
+    const known = this.#deps.logs.known(sessionId);
+    for (const stored of [known?.checkpoint, known?.loaded]) {
+      if (known === undefined || stored === undefined || stored.messages.length === 0) continue;
+      if (!extendsList(stored.messages, state.messages)) continue;
+      const { path, identity } = known.file;
+      return { path, identity, of: String(known.eventCount), messages: stored.messages };
+    }
+    return undefined;
+  }
+
+  async #idIn(folder: LogFolder): Promise<string | undefined> {
+    const listing = await listIfFolder(folder);
+    if (listing === undefined) return undefined;
+    const { generations } = this.#deps;
+    const id = await ownIdOf(generations.disk, folder, listing);
+    if (id === undefined) return undefined;
+    return (await isEmptyLog(generations.disk, folder, listing.topLog)) ? undefined : id;
+  }
+
+  async #tryToRemove(id: string): Promise<boolean> {
+    const { generations, logs } = this.#deps;
+    const folder = logs.folderOf(id);
+    const listing = await folder.list();
+    if (listing === undefined) {
+      await folder.removeUpTo(0);
+      return true;
+    }
+    const number = listing.topLog + 1;
+    // 1. Seal what is there. Crash here: the next commit goes on in a new log.
+    await generations.closeBefore(folder, id, number);
+    // 2. Put a log in front that has no state. From here on the session is deleted, whatever is left of its files.
+    const witness = folder.witnessOf(listing);
+    if ((await generations.publishEmpty(folder, id, number, witness)) !== 'made') return false;
+    await folder.removeOlder(number);
+    await folder.removeUpTo(number);
+    await generations.disk.syncFolder(folder.root);
+    return true;
+  }
+}
+
+async function compactQuietly(logs: EventLogs, id: string): Promise<void> {
+  try {
+    await logs.compact(id);
+  } catch {
+    // The commit is stored. The log is only longer than it need be, until the next one that asks for it.
+    return undefined;
+  }
+}
+
+/** Where the fields of a session that a run does not have are kept in its log. */
+interface SessionState {
+  readonly session: Omit<
+    SessionRecord,
+    'id' | 'revision' | 'messages' | 'inputIds' | 'businessState' | 'usage' | 'savedAt'
+  >;
+}
+
+/** The record as the codec of logs takes it. The revision stands where a run has its step. */
+function stateFrom(record: SessionRecord): Checkpoint {
+  const { id: _id, revision, messages, inputIds, businessState, usage, savedAt, ...session } = record;
+  const state: Checkpoint & SessionState = {
+    version: CHECKPOINT_VERSION,
+    status: 'in-progress',
+    runId: '',
+    agentName: '',
+    stepIndex: revision,
+    ...{ messages, inputIds, usage, savedAt, session },
+    ...(businessState === undefined ? undefined : { businessState }),
+    runInput: noInput,
+    heldInput: nothing,
+    settledResults: nothing,
+    startedToolCallIds: nothing,
+    approvals: nothing,
+    delegatedInFlight: nothing,
+  };
+  return deepFreeze(state);
+}
+
+function recordOf(state: Checkpoint, id: string): SessionRecord {
+  const { stepIndex, messages, inputIds, businessState, usage, savedAt } = state;
+  return {
+    ...(state as unknown as SessionState).session,
+    ...{ id, revision: stepIndex, messages, inputIds, usage, savedAt },
+    ...(businessState === undefined ? undefined : { businessState }),
+  };
+}
+
+const nothing: readonly never[] = Object.freeze([]);
+const noInput = Object.freeze({ start: 0, count: 0 });
