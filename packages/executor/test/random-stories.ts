@@ -57,6 +57,8 @@ const kinds: readonly ToolKind[] = [
   'nobody',
   'gated',
   'gated',
+  'gated',
+  'gated',
   'never',
   'ask',
   'rejects',
@@ -66,9 +68,8 @@ const kinds: readonly ToolKind[] = [
 const storeCalls = [
   'acquireLease',
   'load',
-  'saveIfLeased',
-  'saveIfLeased',
-  'saveIfLeased',
+  // Most of what can go wrong lies around a save.
+  ...Array.from({ length: 8 }, () => 'saveIfLeased'),
   'approvals.save',
   'approvals.delete',
   'releaseLease',
@@ -94,7 +95,7 @@ const process: fc.Arbitrary<PlannedProcess> = fc.record({
 export function story(): fc.Arbitrary<Story> {
   return fc.record({
     steps: fc.array(fc.array(call, { minLength: 1, maxLength: 4 }), { maxLength: 4 }),
-    decisions: fc.array(fc.record({ approved: fc.boolean(), changes: fc.boolean() }), {
+    decisions: fc.array(fc.record({ approved: fc.constantFrom(true, true, false), changes: fc.boolean() }), {
       minLength: 1,
       maxLength: 4,
     }),
