@@ -53,8 +53,12 @@ export interface LogEvent {
   readonly w?: readonly [] | readonly [JsonValue];
 }
 
-/** `[total, by model]`; one model that made every call: just its id. With delegation: `[total, by model, delegated, runs]`. */
+/**
+ * `[total, by model]`; one model that made every call: just its id, and not even that when the run's fingerprint names it. With
+ * delegation: `[total, by model, delegated, runs]`.
+ */
 type PackedUsage =
+  | readonly [Numbers]
   | readonly [Numbers, string | readonly (readonly [string, Numbers])[], Numbers?, number?]
   | { readonly whole: JsonValue };
 /** calls, input, output, total - input - output, cached, cache writes, reasoning, cost, estimated; cut behind the last that is not usual. */
@@ -108,7 +112,7 @@ export function nextEvent(
     s: checkpoint.stepIndex,
     n: checkpoint.messages.length,
     ...(checkpoint.status === 'in-progress' ? undefined : { z: checkpoint.status }),
-    u: packUsage(checkpoint.usage),
+    u: packUsage(checkpoint.usage, checkpoint.fingerprint?.model),
     ...factsOf(known, checkpoint),
     ...volatileOf(checkpoint),
     ...(known === undefined ? baseContent(checkpoint, prefix) : changedContent(known, checkpoint)),
@@ -151,7 +155,7 @@ export function historyOf(
 
 /** The header from the newest facts and the newest event, not yet checked. */
 export function headerFromEvent(facts: NonNullable<LogEvent['f']>, last: LogEvent): CheckpointHeader {
-  return { ...facts, ...unpackHeader(last), messageCount: last.n } as unknown as CheckpointHeader;
+  return { ...facts, ...unpackHeader(last, facts), messageCount: last.n } as unknown as CheckpointHeader;
 }
 
 function noPrefix(): undefined {
@@ -329,7 +333,7 @@ class LogFold {
     if (this.last === undefined) return null;
     return {
       ...this.facts,
-      ...unpackHeader(this.last),
+      ...unpackHeader(this.last, this.facts),
       messages: this.messages.slice(),
       settledResults: this.settledResults,
       heldInput: this.heldInput,
@@ -369,7 +373,7 @@ class LogFold {
   }
 }
 
-function unpackHeader(event: LogEvent): Record<string, unknown> {
+function unpackHeader(event: LogEvent, facts: LogEvent['f']): Record<string, unknown> {
   const approvals = (event.v?.approvals ?? []) as unknown as readonly CheckpointApproval[];
   const ids = event.z === 'awaiting-approval' ? undecidedIds(approvals) : [];
   return {
@@ -380,7 +384,7 @@ function unpackHeader(event: LogEvent): Record<string, unknown> {
     ...event.v,
     status: event.z ?? 'in-progress',
     stepIndex: event.s,
-    usage: unpackUsage(event.u),
+    usage: unpackUsage(event.u, modelOf(facts)),
     savedAt: typeof event.t === 'number' ? new Date(event.t).toISOString() : event.t,
   };
 }
@@ -399,10 +403,15 @@ function packTime(iso: string): number | string {
 const packedUsages = new WeakMap<RunUsage, PackedUsage>();
 
 /** A step saves the same totals more than once: packed once. */
-function packUsage(usage: RunUsage): PackedUsage {
+function packUsage(usage: RunUsage, model: string | undefined): PackedUsage {
   let packed = packedUsages.get(usage);
   if (packed === undefined) packedUsages.set(usage, (packed = packUsageOnce(usage)));
-  return packed;
+  return !('whole' in packed) && packed[1] !== undefined && packed[1] === model ? [packed[0]] : packed;
+}
+
+/** The model of the run's fingerprint. */
+function modelOf(facts: LogEvent['f']): string | undefined {
+  return (facts?.fingerprint as { readonly model?: string } | undefined)?.model;
 }
 
 function packUsageOnce(usage: RunUsage): PackedUsage {
@@ -453,9 +462,9 @@ function packNumbers(usage: ModelUsage): Numbers {
   return numbers;
 }
 
-function unpackUsage(packed: PackedUsage): unknown {
+function unpackUsage(packed: PackedUsage, model: string | undefined): unknown {
   if ('whole' in packed) return packed.whole;
-  const [total, byModel, delegated, runs] = packed;
+  const [total, byModel = model ?? [], delegated, runs] = packed;
   const models = typeof byModel === 'string' ? [[byModel, total] as const] : byModel;
   return {
     ...unpackNumbers(total),
