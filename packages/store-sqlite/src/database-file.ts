@@ -8,7 +8,7 @@ export const MEMORY_PATH = ':memory:';
 /** `Lous` in ASCII: marks the file as ours (SQLite's application id). */
 export const APPLICATION_ID = 0x4c6f7573;
 
-/** What the first page of the file says about its owner. */
+/** What a database says about its owner. */
 export interface FileOwner {
   readonly applicationId: number;
   readonly userVersion: number;
@@ -27,30 +27,19 @@ export function prepareFile(given: string): string {
   return absolute;
 }
 
+/** The header of a database. SQLite takes a file of one byte for an empty one, and would write over it. */
+export const SMALLEST_DATABASE_BYTES = 100;
+
 /**
- * What stands in the file's own first bytes, read without SQLite: opening another program's database with it could already change
- * that. `undefined` for a new file, and while the newest state may still lie in the write-ahead log beside it.
- * @throws LOUSHO_CONFIG_INVALID for what is no database, LOUSHO_STORE_READ_FAILED for one that was cut off
+ * What a file is that cannot be a database. Only then may it be read without SQLite: closing a file drops all locks that this process has on
+ * it, also those of a connection that uses it.
  */
-export function readOwner(absolute: string): FileOwner | undefined {
+export function noDatabaseError(absolute: string, cause?: unknown): SDKError {
   const bytes = firstBytes(absolute);
-  if (bytes.length === 0) return undefined;
-  if (!bytes.subarray(0, MAGIC.length).equals(MAGIC.subarray(0, bytes.length)))
-    throw invalidPath(absolute, 'the path of a Lousho database; this file is something else');
-  if (bytes.length < HEADER_LENGTH)
-    throw new SDKError(
-      'LOUSHO_STORE_READ_FAILED',
-      { operation: 'open' },
-      {
-        message: `The SQLite store "${absolute}" could not be opened: the file is cut off after ${bytes.length} bytes.`,
-      },
-    );
-  if (sizeOf(`${absolute}-wal`) > 0) return undefined;
-  return {
-    applicationId: bytes.readUInt32BE(68),
-    userVersion: bytes.readUInt32BE(60),
-    isEmpty: bytes.readUInt16BE(103) === 0,
-  };
+  if (!bytes.equals(MAGIC.subarray(0, bytes.length)))
+    return invalidPath(absolute, 'the path of a Lousho database; this file is something else');
+  const message = `The SQLite store "${absolute}" could not be opened: the file is cut off.`;
+  return new SDKError('LOUSHO_STORE_READ_FAILED', { operation: 'open' }, { message, cause });
 }
 
 /** @throws LOUSHO_CONFIG_INVALID, LOUSHO_STORE_VERSION_UNSUPPORTED */
@@ -60,6 +49,11 @@ export function assertOurs(owner: FileOwner, absolute: string, supported: number
     throw invalidPath(absolute, 'the path of a Lousho database; this one belongs to another program');
   if (owner.userVersion > supported)
     throw new ConfigurationError('LOUSHO_STORE_VERSION_UNSUPPORTED', { found: owner.userVersion, supported });
+}
+
+/** 0 when there is none. */
+export function sizeOf(absolute: string): number {
+  return fs.statSync(absolute, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /** Tells one file from every other one at the same path; `undefined` when there is none. */
@@ -94,28 +88,17 @@ function invalidPath(got: string, want: string): ConfigurationError {
   return new ConfigurationError('LOUSHO_CONFIG_INVALID', { option: 'path', got, want }, { message });
 }
 
+/** What every SQLite database begins with. */
 const MAGIC = Buffer.from('SQLite format 3\0', 'latin1');
-/** SQLite's file header, and the head of the schema's page behind it. */
-const HEADER_LENGTH = 108;
 
 function firstBytes(absolute: string): Buffer {
-  let file: number;
+  const file = fs.openSync(absolute, 'r');
   try {
-    file = fs.openSync(absolute, 'r');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0);
-    throw error;
-  }
-  try {
-    const bytes = Buffer.alloc(HEADER_LENGTH);
-    return bytes.subarray(0, fs.readSync(file, bytes, 0, HEADER_LENGTH, 0));
+    const bytes = Buffer.alloc(MAGIC.length);
+    return bytes.subarray(0, fs.readSync(file, bytes, 0, bytes.length, 0));
   } finally {
     fs.closeSync(file);
   }
-}
-
-function sizeOf(absolute: string): number {
-  return fs.statSync(absolute, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /** SQLite makes its file durable in its folder; the entries of new folders above are ours to sync. */

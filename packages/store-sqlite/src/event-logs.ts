@@ -20,8 +20,9 @@ import {
   type KnownLog,
 } from './known-logs.ts';
 import { LogReader, sessionLogId, type LogKind, type StoredLog } from './log-reader.ts';
-import { eventText, type LogMark, type LogRow, type LogStatus, type LogTables } from './log-tables.ts';
+import type { LogMark, LogRow, LogStatus, LogTables } from './log-tables.ts';
 import { LogUpkeep } from './log-upkeep.ts';
+import { eventText } from './packed-event.ts';
 
 /** Where a list of messages is stored: the messages after event `seq` of the log. */
 interface Origin {

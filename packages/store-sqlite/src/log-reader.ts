@@ -9,6 +9,7 @@ import {
   type Message,
 } from '@lousho/contract';
 import { eventKey, isIntact, type LogRow, type LogTables } from './log-tables.ts';
+import { parseEvents } from './packed-event.ts';
 import { damageError, isDamage, isSqliteError, type DamagedRecord } from './sqlite-errors.ts';
 
 /** How one kind of log is read and how much of its past is kept. */
@@ -82,9 +83,7 @@ export class LogReader {
       sizes.push(event[1].length);
       expected += 1;
     }
-    // One text for all: faster than one call an event.
-    const events = JSON.parse(`[${texts.join(',')}]`) as LogEvent[];
-    return { row, events, sizes, lastSeq: row.firstSeq + rows.length - 1 };
+    return { row, events: parseEvents(texts), sizes, lastSeq: row.firstSeq + rows.length - 1 };
   }
 
   #orDamage<Result>(row: LogRow, record: DamagedRecord, read: () => Result): Result {

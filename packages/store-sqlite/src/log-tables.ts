@@ -1,7 +1,7 @@
 /** The statements on `runs` and `events`. A log is one row in `runs` and its events; a run is one, the transcript of a session another. */
 import { crc32 } from 'node:zlib';
 import type { Database, Statement } from 'better-sqlite3';
-import { SDKError, type CheckpointStatus, type LogEvent } from '@lousho/contract';
+import type { CheckpointStatus } from '@lousho/contract';
 
 /** `deleted`: only the history is left. `session`: no run but the transcript of a session. */
 export type LogStatus = CheckpointStatus | 'deleted' | 'session';
@@ -149,16 +149,6 @@ export const LAST_SEQ = SEQS_A_LOG - 1;
 
 export function eventKey(key: number, seq: number): number {
   return key * SEQS_A_LOG + seq;
-}
-
-/** Far below what SQLite takes (1 GB) in any script, and above what a program can still work with. */
-const MAX_EVENT_LENGTH = 256 * 1024 * 1024;
-
-/** The text of an event of this log. @throws LOUSHO_CHECKPOINT_TOO_LARGE */
-export function eventText(id: string, event: LogEvent, maxLength: number = MAX_EVENT_LENGTH): string {
-  const text = JSON.stringify(event);
-  if (text.length <= maxLength) return text;
-  throw new SDKError('LOUSHO_CHECKPOINT_TOO_LARGE', { id, bytes: text.length, maxBytes: maxLength });
 }
 
 /** Depends on the place too: an event that stands where another one was written does not pass for it. */

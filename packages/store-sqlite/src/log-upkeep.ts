@@ -3,6 +3,7 @@ import { foldEvents, nextEvent, type LogEvent } from '@lousho/contract';
 import { bytesOf, firstSeqOf, nextCount, type KnownLog } from './known-logs.ts';
 import { keptCount, type LogKind, type LogReader } from './log-reader.ts';
 import type { LogTables } from './log-tables.ts';
+import { eventText, parseEvent } from './packed-event.ts';
 
 /** Below this size an event is mostly its header. */
 const SMALL_EVENT_BYTES = 400;
@@ -23,7 +24,7 @@ export class LogUpkeep {
       const messages = this.reader.intactMessagesOf(event.b.of)?.slice(0, event.b.n);
       if (messages === undefined) continue;
       const alone: LogEvent = { ...event, b: 1, m: [...messages, ...(event.m ?? [])] };
-      this.tables.replaceEvent(row.key, row.firstSeq, JSON.stringify(alone));
+      this.tables.replaceEvent(row.key, row.firstSeq, eventText(row.id, alone));
       this.tables.updateRow({ ...row, standsOn: null });
     }
   }
@@ -57,7 +58,7 @@ export class LogUpkeep {
     if (dropped === 0) return;
     const oldest = kind.parse(foldEvents(log.events.slice(0, dropped + 1), this.reader.messagesOf), known.id);
     const baseSeq = row.firstSeq + dropped;
-    const base = JSON.stringify(nextEvent(undefined, oldest));
+    const base = eventText(known.id, nextEvent(undefined, oldest));
     const freedBytes = log.sizes.slice(0, dropped + 1).reduce((sum, size) => sum + size, 0) - base.length;
     if (freedBytes * 2 <= bytes) return;
     this.tables.replaceEvent(known.key, baseSeq, base);
@@ -83,7 +84,7 @@ export class LogUpkeep {
 
 function eventOf(data: string): LogEvent | undefined {
   try {
-    return JSON.parse(data) as LogEvent;
+    return parseEvent(data);
   } catch {
     return undefined;
   }

@@ -2,11 +2,20 @@
 import path from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { SDKError } from '@lousho/contract';
-import { FileWatch, MEMORY_PATH, assertOurs, fileIdentity, prepareFile, readOwner } from './database-file.ts';
+import {
+  FileWatch,
+  MEMORY_PATH,
+  SMALLEST_DATABASE_BYTES,
+  assertOurs,
+  fileIdentity,
+  noDatabaseError,
+  prepareFile,
+  sizeOf,
+} from './database-file.ts';
 import { migrate, ownerOf, MIGRATIONS } from './migrations.ts';
 import { fileSystemType, networkKind } from './network-folder.ts';
 import { SqliteDatabase, type SynchronousLevel } from './sqlite-database.ts';
-import { isBusy, openError } from './sqlite-errors.ts';
+import { isBusy, isNoDatabase, needsWriter, openError } from './sqlite-errors.ts';
 import { holdThread } from './turn-clock.ts';
 
 export interface DatabaseOptions {
@@ -36,8 +45,7 @@ const DRIVER_WAIT_MS = 4;
 /** While the constructor runs there is nothing to hold up yet. */
 const DRIVER_WAIT_AT_OPEN_MS = 250;
 const OPEN_ATTEMPTS = 40;
-/** About the size of one event: a commit writes whole pages, so larger ones write mostly what was written before. */
-const PAGE_BYTES = 1_024;
+const PAGE_BYTES = 4_096;
 /** How long the write-ahead log may grow before its pages are moved into the file. */
 const CHECKPOINT_AT_BYTES = 4 * 1024 * 1024;
 /** The log is cut to this size, so that it does not stay as long as it was after a burst; twice as much, so that usually nothing is cut. */
@@ -82,16 +90,23 @@ function defaultJournalMode(file: string, platform: Platform): 'wal' | 'delete' 
 
 /** Foreign files are refused before SQLite opens them to write, so that they stay as they are to the byte. */
 function refuseForeignFile(file: string, platform: Platform): void {
-  let owner = readOwner(file);
-  if (owner === undefined && fileIdentity(`${file}-wal`) !== undefined && fileIdentity(file) !== undefined) {
-    const reader = platform.connect(file, { readonly: true, timeout: DRIVER_WAIT_AT_OPEN_MS });
-    try {
-      owner = retryWhileBusy(() => ownerOf(reader));
-    } finally {
-      reader.close();
-    }
+  const bytes = sizeOf(file);
+  if (bytes === 0) return;
+  if (bytes < SMALLEST_DATABASE_BYTES) throw noDatabaseError(file);
+  const reader = platform.connect(file, { readonly: true, timeout: DRIVER_WAIT_AT_OPEN_MS });
+  try {
+    assertOurs(
+      retryWhileBusy(() => ownerOf(reader)),
+      file,
+      MIGRATIONS.length,
+    );
+  } catch (error) {
+    // A writer died in the middle of a commit: only a connection that may write can undo it. `migrate` asks again.
+    if (needsWriter(error)) return;
+    throw isNoDatabase(error) ? noDatabaseError(file, error) : error;
+  } finally {
+    reader.close();
   }
-  if (owner !== undefined) assertOurs(owner, file, MIGRATIONS.length);
 }
 
 function configure(

@@ -11,6 +11,15 @@ export function isDamage(error: unknown): boolean {
   return /^SQLITE_(?:CORRUPT|NOTADB|IOERR_CORRUPTFS|IOERR_SHORT_READ)/.test(codeOf(error));
 }
 
+export function isNoDatabase(error: unknown): boolean {
+  return codeOf(error) === 'SQLITE_NOTADB';
+}
+
+/** A read-only connection cannot see the database as it is. */
+export function needsWriter(error: unknown): boolean {
+  return codeOf(error).startsWith('SQLITE_READONLY');
+}
+
 export function isSqliteError(error: unknown): boolean {
   return codeOf(error).startsWith('SQLITE_');
 }

@@ -19,6 +19,7 @@ import type { DatabaseReader } from './database-reader.ts';
 import type { EventLogs } from './event-logs.ts';
 import type { LogKind } from './log-reader.ts';
 import { EVENT_KEY, LAST_SEQ, checksum } from './log-tables.ts';
+import { parseEvent } from './packed-event.ts';
 import { damageError, isSqliteError } from './sqlite-errors.ts';
 import { nextTurn } from './turn-clock.ts';
 
@@ -140,7 +141,7 @@ function headerEntryOf(row: HeaderRow): CheckpointHeaderEntry {
 function intactEvent(k: number | null, data: string | null, sum: number | null): LogEvent {
   if (k === null || data === null) throw new Error('an event is missing');
   if (checksum(k, data) !== sum) throw new Error('an event does not match its checksum');
-  return JSON.parse(data) as LogEvent;
+  return parseEvent(data);
 }
 
 /** A header is a checkpoint without its content, so it is checked as one with none. */

@@ -10,6 +10,7 @@ import {
 import type { EventLogs } from './event-logs.ts';
 import { nameOf } from './log-reader.ts';
 import { ROW, isIntact, type LogRow, type LogStatus } from './log-tables.ts';
+import { parseEvent } from './packed-event.ts';
 import { nothingPruned, type PruneBatch, type PrunePlan, type PruneSteps } from './prune-plan.ts';
 import type { SqliteLeases } from './sqlite-leases.ts';
 
@@ -166,7 +167,7 @@ export class Pruning implements PruneSteps {
   #lastEvent(row: LogRow): LogEvent | undefined {
     const seq = this.#logs.tables.lastSeq(row.key);
     const [event] = seq === undefined ? [] : this.#logs.tables.events(row.key, seq, seq);
-    return event !== undefined && isIntact(event) ? (JSON.parse(event[1]) as LogEvent) : undefined;
+    return event !== undefined && isIntact(event) ? parseEvent(event[1]) : undefined;
   }
 }
 

@@ -7,6 +7,8 @@ import { checksum, eventKey } from '../src/log-tables.ts';
 import { approvalRecord, finished, inProgress, nextStep, sessionRecord } from './support/fixtures.ts';
 import { openStore, rawDatabase, tempFile } from './support/temp-store.ts';
 
+const PAGE_BYTES = 4_096;
+
 /** A run of five saves beside a healthy one; key 1 and 2. */
 async function twoRuns(file: string): Promise<ReturnType<typeof openStore>> {
   const store = openStore(file);
@@ -52,7 +54,7 @@ const damages: readonly (readonly [string, (raw: Database) => void])[] = [
   ['the facts have the wrong shape', (raw) => rewrite(raw, 0, textOf(raw, 0).replace('"run-0001"', '1'))],
   ['the facts are gone', (raw) => rewrite(raw, 0, textOf(raw, 0).replace('"f":', '"g":'))],
   ['a message has the wrong shape', (raw) => rewrite(raw, 0, textOf(raw, 0).replace('"user"', '"owner"'))],
-  ['a message too many is counted', (raw) => rewrite(raw, 4, textOf(raw, 4).replace('"n":5', '"n":6'))],
+  ['a message too many is counted', (raw) => rewrite(raw, 4, textOf(raw, 4).replace(',4,5,', ',4,6,'))],
   [
     'the row points past the events',
     (raw) => raw.exec('UPDATE runs SET first_seq = 3, facts_seq = 9 WHERE key = 1'),
@@ -246,8 +248,8 @@ it('says that a run is damaged when SQLite cannot read its pages', async () => {
   await store.close();
   const bytes = fs.readFileSync(file);
   // A page in the middle of the long state: its first four bytes lead to the next page.
-  const page = Math.floor(bytes.indexOf('x'.repeat(1_020)) / 1_024) + 4;
-  bytes.fill(0xff, page * 1_024, page * 1_024 + 4);
+  const page = Math.floor(bytes.indexOf('x'.repeat(4_000)) / PAGE_BYTES) + 2;
+  bytes.fill(0xff, page * PAGE_BYTES, page * PAGE_BYTES + 4);
   fs.writeFileSync(file, bytes);
   const reopened = openStore(file);
   await expect(reopened.checkpoints.load('order-7')).rejects.toMatchObject({

@@ -137,30 +137,32 @@ it('refuses a database of another program that was killed with everything in its
   expect(fs.readFileSync(`${file}-wal`).equals(log)).toBe(true);
 });
 
-it('refuses a file that is no database, and leaves it alone', () => {
-  const folder = tempFolder();
-  const file = path.join(folder, 'notes.txt');
-  fs.writeFileSync(file, 'Dear diary, '.repeat(100));
-  const before = filesIn(folder);
-  expect(() => new SqliteStore(file)).toThrow(expect.objectContaining({ code: 'LOUSHO_CONFIG_INVALID' }));
-  expect(() => new SqliteStore(file)).toThrow(file);
-  expect(filesIn(folder)).toEqual(before);
-});
+it.each(['x', 'Dear diary', 'Dear diary, '.repeat(100)])(
+  'refuses a file that is no database, and leaves it alone',
+  (text) => {
+    const folder = tempFolder();
+    const file = path.join(folder, 'notes.txt');
+    fs.writeFileSync(file, text);
+    const before = filesIn(folder);
+    expect(() => new SqliteStore(file)).toThrow(expect.objectContaining({ code: 'LOUSHO_CONFIG_INVALID' }));
+    expect(() => new SqliteStore(file)).toThrow(file);
+    expect(filesIn(folder)).toEqual(before);
+  },
+);
 
 it('refuses a database of a newer release, and leaves it to the byte', async () => {
   const file = await storedFile();
   const raw = new Sqlite(file);
   raw.pragma('user_version = 7');
-  raw.pragma('wal_checkpoint(TRUNCATE)');
   raw.close();
-  const before = filesIn(path.dirname(file));
+  const before = fs.readFileSync(file);
   expect(() => new SqliteStore(file)).toThrow(
     expect.objectContaining({
       code: 'LOUSHO_STORE_VERSION_UNSUPPORTED',
       details: { found: 7, supported: 1 },
     }),
   );
-  expect(filesIn(path.dirname(file))).toEqual(before);
+  expect(fs.readFileSync(file).equals(before)).toBe(true);
 });
 
 it('refuses a database of a newer release whose upgrade is still in the write-ahead log', async () => {
@@ -194,6 +196,27 @@ it('opens what a process left behind that was killed while it made the file', as
   const store = openStore(file);
   await store.checkpoints.save('order-7', inProgress());
   expect(await store.checkpoints.load('order-7')).toEqual(inProgress());
+});
+
+it('undoes what a process left half written in a rollback journal', async () => {
+  const file = tempFile();
+  const store = openStore(file, { journalMode: 'delete' });
+  await store.checkpoints.save('order-7', inProgress());
+  // What a killed process leaves: pages of a transaction in the file, and the journal that undoes them.
+  const raw = rawDatabase(file);
+  raw.pragma('cache_size = 1');
+  raw.pragma('cache_spill = ON');
+  raw.exec('BEGIN IMMEDIATE');
+  const insert = raw.prepare('INSERT INTO events VALUES (?, ?, 0)');
+  for (let k = 0; k < 200; k += 1) insert.run(2 ** 40 + k, 'x'.repeat(1_000));
+  const folder = tempFolder();
+  const copy = path.join(folder, 'copy.db');
+  for (const ending of ['', '-journal']) fs.copyFileSync(file + ending, copy + ending);
+  raw.exec('ROLLBACK');
+  expect(fs.statSync(copy).size).toBeGreaterThan(fs.statSync(file).size);
+  const restored = openStore(copy, { journalMode: 'delete' });
+  expect(await restored.checkpoints.load('order-7')).toEqual(inProgress());
+  expect(rawDatabase(copy).prepare('SELECT count(*) FROM events').pluck().get()).toBe(1);
 });
 
 it('names a folder that stands where the file should be', () => {

@@ -10,7 +10,7 @@ import {
 } from '@lousho/contract';
 import { expect, it } from 'vitest';
 import { SqliteStore } from '../src/index.ts';
-import { eventText } from '../src/log-tables.ts';
+import { eventText } from '../src/packed-event.ts';
 import {
   approvalRecord,
   awaitingApproval,
@@ -100,7 +100,7 @@ it('says of a save that no record can hold how much too large it is', () => {
   expect(() => eventText('order-7', event, 200)).toThrow(
     expect.objectContaining({
       code: 'LOUSHO_CHECKPOINT_TOO_LARGE',
-      details: { id: 'order-7', bytes: JSON.stringify(event).length, maxBytes: 200 },
+      details: { id: 'order-7', bytes: eventText('order-7', event).length, maxBytes: 200 },
     }),
   );
 });
