@@ -65,9 +65,12 @@ async function askFor(run: Run, { call, index, kind, args }: GatedCall): Promise
     createdAt: new Date(nowMs).toISOString(),
     ...(approvalTtlMs === undefined
       ? undefined
-      : { expiresAt: new Date(nowMs + approvalTtlMs).toISOString() }),
+      : { expiresAt: new Date(Math.min(nowMs + approvalTtlMs, LAST_MOMENT_MS)).toISOString() }),
   };
 }
+
+/** A `Date` ends there; who says "never" with a huge number means no later. */
+const LAST_MOMENT_MS = 8.64e15;
 
 /** What the person saw is what runs. */
 export function argsHash(toolName: string, args: JsonValue): Promise<string> {

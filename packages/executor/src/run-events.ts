@@ -1,6 +1,6 @@
 /** The events of one run: numbered without gaps, for the listener and for whoever reads the handle. */
 import type { AgentEvent, AgentEventMap, AgentEventType, Clock, ErrorEvent } from '@lousho/contract';
-import { cutText } from '@lousho/contract';
+import { storedError } from '@lousho/contract';
 import { outsideRuns } from './reentrancy.ts';
 
 export interface EventSink {
@@ -55,11 +55,6 @@ function complain(error: unknown): void {
 }
 
 export function errorEvent(error: unknown): ErrorEvent {
-  if (!(error instanceof Error)) return { name: 'Error', message: cutText(String(error), 2_048) };
-  const { code } = error as Error & { code?: unknown };
-  return {
-    name: error.name,
-    message: cutText(error.message, 2_048),
-    ...(typeof code === 'string' ? { code } : undefined),
-  };
+  const { name, message, code } = storedError(error);
+  return { name, message, ...(code === undefined ? undefined : { code }) };
 }

@@ -69,7 +69,11 @@ class ToolBatch {
     const { run } = this;
     const { call } = open;
     if (!this.#mayStart()) return undefined;
-    if (run.input.isSteered) return this.#settle(open, failures.steeredAway(call));
+    if (run.input.isSteered)
+      return this.#settle(
+        open,
+        this.#mayHaveBegun(open) ? failures.interrupted(call) : failures.steeredAway(call),
+      );
     try {
       const prepared = await prepareCall(run, open);
       return this.#sort(open, prepared);
