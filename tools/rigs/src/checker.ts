@@ -24,6 +24,7 @@ const rules = {
   'one decision counts': leases.oneDecisionCounts,
   'saves are told truly': leases.savesAreToldTruly,
   'errors are documented': leases.errorsAreDocumented,
+  'nobody crashes': leases.nobodyCrashes,
 } satisfies Record<string, Rule>;
 
 export type RuleName = keyof typeof rules;

@@ -42,6 +42,8 @@ export type Outcome =
 
 /** Before the signal is sent. */
 export type SignalLine = Written & { readonly kind: 'worker.killed' | 'worker.stopped' | 'worker.continued' };
+/** It ended by itself before it was told to. */
+type CrashLine = Written & { readonly kind: 'worker.crashed'; readonly text: string };
 type OperationBegan = InOperation & {
   readonly kind: 'op.began';
   readonly action: 'send' | 'resume' | 'decide' | 'look';
@@ -84,6 +86,7 @@ type ToolDone = UnderLease & ToolCall & { readonly kind: 'tool.done' };
 
 export type LogLine =
   | SignalLine
+  | CrashLine
   | OperationBegan
   | OperationDecided
   | OperationEnded
@@ -131,7 +134,15 @@ export class LineCounter {
 const NEW_LINE = 10;
 
 export function appendSignal(path: string, worker: string, kind: SignalLine['kind']): void {
-  fs.appendFileSync(path, `${JSON.stringify({ at: nowMs(), worker, kind } satisfies SignalLine)}\n`);
+  append(path, { at: nowMs(), worker, kind });
+}
+
+export function appendCrash(path: string, worker: string, text: string): void {
+  append(path, { at: nowMs(), worker, kind: 'worker.crashed', text });
+}
+
+function append(path: string, line: LogLine): void {
+  fs.appendFileSync(path, `${JSON.stringify(line)}\n`);
 }
 
 function nowMs(): number {

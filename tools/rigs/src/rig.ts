@@ -1,4 +1,7 @@
-/** A folder with a database and an effect log, and the processes that work there. Nothing of it is left when the test is over. */
+/**
+ * A folder with a database and an effect log, and the processes that work there. Nothing of it is left when the
+ * test is over, unless `LOUSHO_KEEP` is set.
+ */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -88,7 +91,8 @@ export class Rig {
       await Promise.all(this.#workers.filter((worker) => worker.isAlive).map((worker) => worker.kill()));
       await this.#store?.close();
     } finally {
-      fs.rmSync(this.folder, { recursive: true, force: true });
+      if (process.env['LOUSHO_KEEP'] === undefined) fs.rmSync(this.folder, { recursive: true, force: true });
+      else console.log(`Kept in ${this.folder}: runs.db, effects.jsonl`);
     }
   }
 }

@@ -80,16 +80,20 @@ class Stage {
     while (this.#workers.length < WORKERS) await this.#enter();
   }
 
-  /** Kills one, or stops one for a moment or for longer than its lease. */
+  /** Kills one, lets one shut down, or stops one for a moment or for longer than its lease. */
   async strike(): Promise<void> {
     const victim = this.#random.pick(this.#workers);
     const chance = this.#random.next();
     if (chance < 0.2) {
       await victim.kill();
-      this.#leave(victim);
-      await this.#enter();
-    } else if (chance < 0.7 && !this.#stopped.has(victim)) {
-      this.#stop(victim, chance < 0.5 ? 2.5 * LEASE_TTL_MS : 30 + this.#random.below(300));
+      await this.#replace(victim);
+    } else if (this.#stopped.has(victim)) {
+      return;
+    } else if (chance < 0.25) {
+      await victim.end();
+      await this.#replace(victim);
+    } else if (chance < 0.75) {
+      this.#stop(victim, chance < 0.55 ? 2.5 * LEASE_TTL_MS : 30 + this.#random.below(300));
     }
   }
 
@@ -117,10 +121,11 @@ class Stage {
     for (let loop = 0; loop < LOOPS; loop += 1) void this.#work(worker);
   }
 
-  #leave(worker: WorkerProcess): void {
+  async #replace(worker: WorkerProcess): Promise<void> {
     this.#workers.splice(this.#workers.indexOf(worker), 1);
     clearTimeout(this.#stopped.get(worker));
     this.#stopped.delete(worker);
+    await this.#enter();
   }
 
   #stop(worker: WorkerProcess, durationMs: number): void {
@@ -189,6 +194,7 @@ export function summarize({ log }: Evidence): TortureSummary {
     stops: count(({ kind }) => kind === 'worker.stopped'),
     succeeded: ended(undefined),
     busy: ended('LOUSHO_SESSION_BUSY'),
+    shutDown: ended('LOUSHO_SHUTDOWN'),
     decidedBefore: ended('LOUSHO_APPROVAL_DECIDED'),
     saves: count(({ kind }) => kind === 'save.acknowledged'),
     calls: starts.length,
@@ -202,6 +208,7 @@ export interface TortureSummary {
   readonly stops: number;
   readonly succeeded: number;
   readonly busy: number;
+  readonly shutDown: number;
   readonly decidedBefore: number;
   readonly saves: number;
   readonly calls: number;

@@ -1,7 +1,7 @@
 /** One real process that works on a store: asked over IPC, stopped, continued and killed with signals. */
 import { fork, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { appendSignal, type LogLine, type Outcome } from './effect-log.ts';
+import { appendCrash, appendSignal, type LogLine, type Outcome } from './effect-log.ts';
 
 export type ScriptedCall = {
   readonly name: 'work' | 'careful' | 'refund' | 'held';
@@ -62,7 +62,9 @@ export class WorkerProcess {
   readonly #child: ChildProcess;
   readonly #listeners = new Set<(message: Message) => void>();
   #operationCount = 0;
+  /** What it wrote to stderr: an exception that nobody caught. */
   #errors = '';
+  #mayEnd = false;
   /** Resolves when the process is gone: reaped, so that nobody finds it any more. */
   readonly exited: Promise<void>;
   #isAlive = true;
@@ -83,9 +85,11 @@ export class WorkerProcess {
       for (const listener of this.#listeners) listener(message as Message);
     });
     this.exited = new Promise((resolve) => {
-      this.#child.once('exit', () => {
+      this.#child.once('close', (code, signal) => {
         this.#isAlive = false;
         living.delete(this.#child);
+        const isWanted = this.#mayEnd && (code === 0 || signal === 'SIGKILL');
+        if (!isWanted) appendCrash(job.logPath, job.worker, `${signal ?? code}: ${this.#errors}`);
         resolve();
       });
     });
@@ -93,11 +97,6 @@ export class WorkerProcess {
 
   get isAlive(): boolean {
     return this.#isAlive;
-  }
-
-  /** What it wrote to stderr: an exception that nobody caught. */
-  get errors(): string {
-    return this.#errors;
   }
 
   /** @throws when it dies first */
@@ -157,15 +156,16 @@ export class WorkerProcess {
   }
 
   async kill(): Promise<void> {
+    this.#mayEnd = true;
     this.#signal('SIGKILL', 'worker.killed');
     await this.exited;
   }
 
-  /** Says goodbye. @throws when it leaves with an error */
+  /** Says goodbye. */
   async end(): Promise<void> {
+    this.#mayEnd = true;
     this.#send({ type: 'end' });
     await this.exited;
-    if (this.#child.exitCode !== 0) throw new Error(`Worker ${this.job.worker} failed: ${this.#errors}`);
   }
 
   #signal(signal: NodeJS.Signals, kind: 'worker.stopped' | 'worker.continued' | 'worker.killed'): void {

@@ -221,6 +221,11 @@ const faults: readonly Fault[] = [
     (story) =>
       story.add('op.ended', { worker: 'w3', op: 'w3-1', outcome: { type: 'rejected', message: 'no' } }),
   ],
+  [
+    'nobody crashes',
+    'a process dies by itself',
+    (story) => story.add('worker.crashed', { worker: 'w1', text: 'code 1' }),
+  ],
 ];
 
 describe('a planted fault', () => {

@@ -12,7 +12,9 @@ it('holds every promise while processes are killed and stopped', async () => {
   console.log('torture:', JSON.stringify(summary));
   expect(describeViolations(findViolations(evidence))).toBe('');
   // It was one: holders died and stalled in the middle of calls, and others wanted the same sessions.
-  for (const count of Object.values(summary)) expect(count).toBeGreaterThan(0);
+  const { kills, stops, succeeded, busy, callsAgain, takenFromStopped } = summary;
+  for (const count of [kills, stops, succeeded, busy, callsAgain + takenFromStopped])
+    expect(count).toBeGreaterThan(0);
 });
 
 it('catches a store that ignores the fence', async () => {

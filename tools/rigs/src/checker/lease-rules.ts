@@ -17,6 +17,9 @@ export function* onlyTheHolderActs(facts: Facts): Iterable<string> {
   }
 }
 
+/** Stores count whole milliseconds, of a clock that may be adjusted meanwhile. */
+const CLOCK_GRAIN_MS = 5;
+
 /** A lease is taken when it was given back, when its holder died, or two periods after it was last renewed. */
 export function* takeOversAreDue(facts: Facts): Iterable<string> {
   const renewals = groupBy(facts.all('lease.renewed'), ({ op }) => op);
@@ -41,7 +44,7 @@ export function* takeOversAreDue(facts: Facts): Iterable<string> {
         ...(renewals.get(held.op) ?? []).map(({ askedAt }) => askedAt),
       );
       const waitedMs = taken.at - renewedAt;
-      if (freeAt > taken.index && waitedMs < 2 * facts.evidence.leaseTtlMs)
+      if (freeAt > taken.index && waitedMs < 2 * facts.evidence.leaseTtlMs - CLOCK_GRAIN_MS)
         yield `${session}: line ${taken.index} took the lease of ${held.op}, renewed ${Math.round(waitedMs)} ms before.`;
     }
   }
@@ -106,11 +109,22 @@ export function* savesAreToldTruly(facts: Facts): Iterable<string> {
   }
 }
 
-const documentedCodes = new Set([...refusals, 'LOUSHO_SESSION_BUSY', 'LOUSHO_SHUTDOWN']);
+const documentedCodes = new Set([
+  ...refusals,
+  'LOUSHO_SESSION_BUSY',
+  // Of a process that says goodbye: first its agent starts nothing new, then its store is closed.
+  'LOUSHO_SHUTDOWN',
+  'LOUSHO_STORE_CLOSED',
+]);
 
 /** Whoever loses a race gets one of a few codes. */
 export function* errorsAreDocumented(facts: Facts): Iterable<string> {
   for (const { op, session, outcome } of facts.all('op.ended'))
     if (outcome.type === 'rejected' && !documentedCodes.has(outcome.code ?? ''))
       yield `${session}: ${op} got ${outcome.code ?? 'no code'}: ${outcome.message} ${outcome.cause ?? ''}`;
+}
+
+/** Processes die of nothing but kills. */
+export function* nobodyCrashes(facts: Facts): Iterable<string> {
+  for (const { worker, text } of facts.all('worker.crashed')) yield `${worker} died of ${text}`;
 }
