@@ -1,6 +1,6 @@
 /** What a rule throws, and what its reader gets: the promise, what was expected, what happened, and what to look at. */
 import { firstDifference, show } from './difference.ts';
-import { groupOf, type ConformanceRule } from './rule.ts';
+import type { ConformanceRule } from './rule.ts';
 
 /** Thrown by a rule that found its promise broken. `expected` and `actual` are shown as JSON. */
 export class Mismatch extends Error {
@@ -22,17 +22,17 @@ export class NotApplicable extends Error {
   }
 }
 
-/** Headings of `docs/contract.md`, by the group of a rule. */
-const HEADINGS: { readonly [group: string]: string } = {
-  checkpoints: 'checkpoints',
-  leases: 'leases',
-  fencing: 'fencing',
-  history: 'history',
-  list: 'lists',
-  approvals: 'approvals',
-  sessions: 'sessions',
-  lifecycle: 'lifecycle',
-  weaker: 'weaker-sentences',
+/** Headings of `docs/contract.md`, by the letter of the promises below them. */
+const HEADINGS: { readonly [letter: string]: string } = {
+  C: 'checkpoints',
+  L: 'leases',
+  F: 'fencing',
+  H: 'history',
+  Q: 'lists',
+  A: 'approvals',
+  S: 'sessions',
+  Z: 'lifecycle',
+  W: 'weaker-sentences',
 };
 
 export interface Finding {
@@ -69,6 +69,6 @@ function messageOf(subjectName: string, rule: ConformanceRule, { expected, actua
     `  actual:   ${show(actual)}`,
     ...(isInside ? [`  differs:  at ${difference}`] : []),
     `  hint:     ${hint.replaceAll('\n', '\n            ')}`,
-    `  docs:     docs/contract.md#${HEADINGS[groupOf(rule)] ?? 'what-a-store-promises'}`,
+    `  docs:     docs/contract.md#${HEADINGS[rule.id.charAt(0)] ?? 'what-a-store-promises'}`,
   ].join('\n');
 }

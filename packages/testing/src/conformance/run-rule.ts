@@ -1,9 +1,9 @@
-/** One rule on fresh storage: run, judge, clean up. */
+/** One rule in a fresh world: run, judge, clean up. */
 import { platformClock } from '@lousho/contract';
 import { manualClock } from '../manual-clock.ts';
 import { isNamedError } from './expectations.ts';
 import { ConformanceFailure, Mismatch, NotApplicable, type Finding } from './failure.ts';
-import type { ConformanceRule, Rule } from './rule.ts';
+import type { ConformanceRule, Need, Rule } from './rule.ts';
 import type { StoreSubject } from './subject.ts';
 import { hung, watchdog, type Watchdog } from './watchdog.ts';
 import { closeMethodOf, World } from './world.ts';
@@ -20,40 +20,67 @@ export interface RuleResult {
 /** How long a store may take for one answer, in real time. Slow disks take a second; a call that never settles takes for ever. */
 const PATIENCE_MS = 5_000;
 
-type Verdict = Pick<RuleResult, 'outcome' | 'failure' | 'reason'>;
-
 /** Never rejects: what the store or the subject throws is a failure. */
 export async function runRule(
   subject: StoreSubject,
   rule: Rule,
   patienceMs: number = PATIENCE_MS,
 ): Promise<RuleResult> {
-  const startMs = platformClock.monotonicMs();
-  const reason = notClaimed(subject, rule);
-  const verdict: Verdict =
-    reason === undefined ? await judge(subject, rule, patienceMs) : { outcome: 'skipped', reason };
-  return { rule, ...verdict, durationMs: platformClock.monotonicMs() - startMs };
+  return runInWorld(subject, rule, {
+    patienceMs,
+    async open(dog) {
+      const clock = manualClock();
+      return new World(subject, await subject.createStorage(clock), clock, dog);
+    },
+    async close({ opened, storage }) {
+      // What close rejects with is a matter of Z5 and Z6, not of this rule.
+      await Promise.allSettled([...opened].map(async (store) => closeMethodOf(store)?.()));
+      await storage.destroy();
+    },
+  });
 }
 
 /** Why the rule is not asked of a store with these claims. */
-export function notClaimed({ claims }: StoreSubject, rule: Rule): string | undefined {
-  return rule.needs(claims) ? undefined : `not claimed: ${rule.claim}`;
+export function notClaimed({ claims }: StoreSubject, { needs, claim }: Need): string | undefined {
+  return needs(claims) ? undefined : `not claimed: ${claim}`;
 }
 
-async function judge(subject: StoreSubject, rule: Rule, patienceMs: number): Promise<Verdict> {
+/** What a rule runs in. */
+interface WorldOptions<OneWorld> {
+  readonly patienceMs: number;
+  open(dog: Watchdog): Promise<OneWorld>;
+  close(world: OneWorld): Promise<void>;
+}
+type RuleIn<OneWorld> = ConformanceRule & Need & { run(world: OneWorld): Promise<void> };
+type Verdict = Pick<RuleResult, 'outcome' | 'failure' | 'reason'>;
+
+export async function runInWorld<OneWorld>(
+  subject: StoreSubject,
+  rule: RuleIn<OneWorld>,
+  options: WorldOptions<OneWorld>,
+): Promise<RuleResult> {
+  const startMs = platformClock.monotonicMs();
+  const reason = notClaimed(subject, rule);
+  const verdict: Verdict =
+    reason === undefined ? await judge(subject, rule, options) : { outcome: 'skipped', reason };
+  return { rule, ...verdict, durationMs: platformClock.monotonicMs() - startMs };
+}
+
+async function judge<OneWorld>(
+  subject: StoreSubject,
+  rule: RuleIn<OneWorld>,
+  options: WorldOptions<OneWorld>,
+): Promise<Verdict> {
+  const { patienceMs } = options;
   const dog = watchdog(patienceMs);
   const fail = (finding: Finding): Verdict => ({
     outcome: 'failed',
     failure: new ConformanceFailure(subject.name, rule, finding),
   });
-  let world: World | undefined;
-  const open = async (): Promise<World> => {
-    const clock = manualClock();
-    return new World(subject, await subject.createStorage(clock), clock, dog);
-  };
+  let world: OneWorld | undefined;
   let verdict: Verdict = { outcome: 'passed' };
   try {
-    const opened = await dog.guard(open());
+    const opened = await dog.guard(options.open(dog));
     if (opened === hung) return fail(noAnswer('createStorage of the subject', patienceMs));
     world = opened;
     const end = await dog.guard(rule.run(world));
@@ -62,31 +89,20 @@ async function judge(subject: StoreSubject, rule: Rule, patienceMs: number): Pro
     if (error instanceof NotApplicable) verdict = { outcome: 'skipped', reason: error.message };
     else verdict = fail(findingOf(error));
   }
-  const trouble = world === undefined ? undefined : await cleanUp(world, dog);
+  if (world === undefined) return verdict;
+  const trouble = await troubleWith(dog.guard(options.close(world)));
   return trouble !== undefined && verdict.outcome !== 'failed' ? fail(trouble) : verdict;
 }
 
-/** Closes what is open, then gives the storage back. A store that cannot be closed breaks Z5; here only the end counts. */
-async function cleanUp(world: World, dog: Watchdog): Promise<Finding | undefined> {
-  const closeAll = async (): Promise<void> => {
-    // What close rejects with is a matter of Z5 and Z6, not of this rule.
-    await Promise.allSettled([...world.opened].map(async (store) => closeMethodOf(store)?.()));
-    await world.storage.destroy();
-  };
+async function troubleWith(closing: Promise<unknown>): Promise<Finding | undefined> {
+  const expected = 'the storage can be given back: destroy() of the subject resolves';
   try {
-    if ((await dog.guard(closeAll())) !== hung) return undefined;
-    return {
-      expected: 'destroy() of the subject resolves',
-      actual: 'it does not',
-      hint: 'Does a handle never close?',
-    };
+    if ((await closing) !== hung) return undefined;
+    return { expected, actual: 'it does not', hint: 'Does a handle never close?' };
   } catch (error) {
-    return {
-      expected: 'destroy() of the subject resolves',
-      actual: error,
-      hint: 'This is the subject, not a promise: storage that is not given back may disturb the next rule.',
-      cause: error,
-    };
+    const hint =
+      'This is the subject, not a promise: storage that is not given back may disturb the next rule.';
+    return { expected, actual: error, hint, cause: error };
   }
 }
 
