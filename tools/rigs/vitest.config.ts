@@ -5,6 +5,6 @@ import shared from '../../vitest.shared.ts';
 export default mergeConfig(
   shared,
   defineProject({
-    test: { name: 'rigs', fileParallelism: false, testTimeout: 180_000, hookTimeout: 60_000 },
+    test: { name: 'rigs', fileParallelism: false, testTimeout: 300_000, hookTimeout: 60_000 },
   }),
 );
