@@ -47,7 +47,7 @@ export class KnownLogs {
   #idleBytes = 0;
   #useCount = 0;
   /** Changed by the transaction that is under way. */
-  readonly #touched: string[] = [];
+  #touched: string[] = [];
 
   get(id: string): KnownLog | undefined {
     return this.#logs.get(id);
@@ -79,13 +79,13 @@ export class KnownLogs {
   }
 
   committed(): void {
-    this.#touched.length = 0;
+    this.#touched = [];
   }
 
   /** What the transaction made us believe is not true: it is read again when it is needed. */
   rolledBack(): void {
     for (const id of this.#touched) this.forget(id);
-    this.#touched.length = 0;
+    this.#touched = [];
   }
 
   /** Forgets what was used longest ago, a tenth more than it must: sorting is not worth it for one. The newest stays. */

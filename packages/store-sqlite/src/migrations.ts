@@ -6,6 +6,7 @@ import { APPLICATION_ID, assertOurs, type FileOwner } from './database-file.ts';
  * Step n makes version n + 1 out of version n. A step that was released is never changed.
  *
  * `AUTOINCREMENT`: the key of a deleted run is never given to another one, so a handle that still knows the old run notices.
+ * `WITHOUT ROWID`: one look finds a lease by its id, which every save does.
  * The index holds unfinished runs alone: what `pending()` asks for stays small however many runs have finished.
  */
 export const MIGRATIONS: readonly string[] = [
@@ -31,7 +32,7 @@ export const MIGRATIONS: readonly string[] = [
     renew_count INTEGER NOT NULL,
     released INTEGER NOT NULL,
     holder TEXT
-  );
+  ) WITHOUT ROWID;
   CREATE TABLE approvals (
     id TEXT PRIMARY KEY,
     checkpoint_id TEXT NOT NULL,

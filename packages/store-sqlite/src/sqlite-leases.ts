@@ -18,7 +18,7 @@ import type { LogMark, LogStatus } from './log-tables.ts';
 import { TimerDelay } from './timer-delay.ts';
 
 type LeaseRow = [string, number, number, number, number, number, string | null];
-type SaveRow = [string, number, number, number, number, number, LogStatus | null, number | null];
+type SaveRow = [string, number, number, LogStatus | null, number | null];
 
 export interface SaveCheck {
   readonly isHeld: boolean;
@@ -55,8 +55,7 @@ export class SqliteLeases {
       .raw();
     this.#selectForSave = connection
       .prepare<[number, string], SaveRow>(
-        'SELECT owner, fence, expires_at, ttl_ms, renew_count, released, status, first_seq ' +
-          'FROM leases LEFT JOIN runs ON runs.key = ? WHERE leases.id = ?',
+        'SELECT owner, fence, released, status, first_seq FROM leases LEFT JOIN runs ON runs.key = ? WHERE leases.id = ?',
       )
       .raw();
     this.#upsert = connection.prepare(
@@ -117,10 +116,12 @@ export class SqliteLeases {
    */
   checkForSave(id: string, owner: string, fence: number | undefined, logKey: number): SaveCheck {
     const row = this.#selectForSave.get(logKey, id);
-    const isHeld = row !== undefined && holdsLease(recordOf(id, row, undefined), owner, fence);
-    if (!isHeld) this.#liveOwners.remove(id, owner, fence);
-    const [status, firstSeq] = [row?.[6] ?? null, row?.[7] ?? null];
-    return { isHeld, logMark: status === null || firstSeq === null ? undefined : { status, firstSeq } };
+    if (row === undefined || !holdsLease(heldPart(row), owner, fence)) {
+      this.#liveOwners.remove(id, owner, fence);
+      return lost;
+    }
+    const [, , , status, firstSeq] = row;
+    return { isHeld: true, logMark: status === null || firstSeq === null ? undefined : { status, firstSeq } };
   }
 
   /** Ends the lease of a deleted run, and its number too: a run that still executes is refused at its next save. */
@@ -228,7 +229,15 @@ export class SqliteLeases {
   }
 }
 
-function recordOf(id: string, row: LeaseRow | SaveRow, holder: ProcessFacts | undefined): LeaseRecord {
+const lost: SaveCheck = { isHeld: false, logMark: undefined };
+
+/** As much of the record as says who holds it: a save looks at nothing else. */
+function heldPart([owner, fence, released]: SaveRow): LeaseRecord {
+  const held = { id: '', owner, fence, renewCount: 0, expiresAtMs: 0, ttlMs: 0 };
+  return released === 1 ? { ...held, released: true } : held;
+}
+
+function recordOf(id: string, row: LeaseRow, holder: ProcessFacts | undefined): LeaseRecord {
   const [owner, fence, expiresAtMs, ttlMs, renewCount, released] = row;
   return {
     ...{ id, owner, fence, expiresAtMs, ttlMs, renewCount },
