@@ -411,10 +411,10 @@ it('words that come while a tool runs', async () => {
   await sweep({
     tools: [{ name: 'a', does: after(2_000) }],
     script: [calling('a'), 'done', 'done again'],
-    async drive(process, { restart, ports }) {
+    async drive(process, { restart }) {
       if (restart > 0) return process.toEnd('go', once);
       const run = process.stream('go', once);
-      ports.clock.setTimer(() => void run.enqueue('metric units'), 1_000);
+      for await (const { type } of run) if (type === 'tool.start') void run.enqueue('metric units');
       return run.result;
     },
     check({ checkpoint, crashed }) {
@@ -430,10 +430,10 @@ it('words that steer', async () => {
     tools: [{ name: 'a', does: after(2_000) }, { name: 'b' }],
     script: [calling('a', 'b'), 'as you wish'],
     options: { toolConcurrency: 1 },
-    async drive(process, { restart, ports }) {
+    async drive(process, { restart }) {
       if (restart > 0) return process.toEnd('go', once);
       const run = process.stream('go', once);
-      ports.clock.setTimer(() => void run.steer('not b'), 1_000);
+      for await (const { type } of run) if (type === 'tool.start') void run.steer('not b');
       return run.result;
     },
     check({ results, ran, crashed }) {
@@ -463,10 +463,10 @@ it('new words beyond a spent budget', async () => {
     tools: [{ name: 'a', does: after(2_000) }],
     script: [calling('a'), 'done'],
     options: { maxSteps: 1 },
-    async drive(process, { restart, ports }) {
+    async drive(process, { restart }) {
       if (restart > 0) return process.toEnd('go', once);
       const run = process.stream('go', once);
-      ports.clock.setTimer(() => void run.enqueue('and?'), 1_000);
+      for await (const { type } of run) if (type === 'tool.start') void run.enqueue('and?');
       return run.result;
     },
     check({ checkpoint, crashed }) {
