@@ -50,8 +50,13 @@ export async function prepareCall(run: Run, open: OpenCall): Promise<PreparedCal
     // A person said yes once: what may have happened is not done again.
     return hasBegun ? settled(failures.interrupted(call)) : prepareApproved(run, open, tool, approval);
   }
-  const cut = hasBegun ? await afterInterruption(run, open, tool) : undefined;
-  return cut ?? prepareFree(run, open, tool);
+  if (hasBegun && tool.onInterrupted === 'never') return settled(failures.interrupted(call));
+  const final = await finalArgs(run, open, tool);
+  // Refused now, but it had begun: whether it took effect is not known.
+  if (final.type === 'settled')
+    return hasBegun && final.result.kind !== undefined ? settled(failures.interrupted(call)) : final;
+  const cut = hasBegun ? await afterInterruption(run, open, tool, final) : undefined;
+  return cut ?? prepareFree(run, open, tool, final);
 }
 
 function settled(result: ToolResultPart): PreparedCall {
@@ -72,24 +77,35 @@ function refusedResult({ call }: OpenCall, { kind, decision }: CheckpointApprova
 
 /* ── Never decided ── */
 
-async function prepareFree(run: Run, open: OpenCall, tool: Tool): Promise<PreparedCall> {
-  const { call } = open;
-  let args: JsonValue = call.args;
-  let checked = await checkArgs(tool, open, args);
+/** What the call would run with: valid, and as the hooks leave it. */
+type FinalArgs = { readonly type: 'final'; readonly args: JsonValue; readonly parsedArgs: unknown };
+type Settled = Extract<PreparedCall, { type: 'settled' }>;
+
+async function finalArgs(run: Run, open: OpenCall, tool: Tool): Promise<FinalArgs | Settled> {
+  const { args } = open.call;
+  const checked = await checkArgs(tool, open, args);
   if (checked.type === 'settled') return checked;
   const hooked = await runBeforeHooks(run, open, args, false);
   if (hooked.type === 'settled') return hooked;
-  if (hooked.args !== args) {
-    args = hooked.args;
-    checked = await checkArgs(tool, open, args);
-    if (checked.type === 'settled') return checked;
-  }
+  if (hooked.args === args) return { type: 'final', args, parsedArgs: checked.parsedArgs };
+  const again = await checkArgs(tool, open, hooked.args);
+  return again.type === 'settled'
+    ? again
+    : { type: 'final', args: hooked.args, parsedArgs: again.parsedArgs };
+}
+
+async function prepareFree(
+  run: Run,
+  open: OpenCall,
+  tool: Tool,
+  { args, parsedArgs }: FinalArgs,
+): Promise<PreparedCall> {
   const ctx = toolContext(run, open, { args, rerun: run.mayHaveBegun(), signal: run.stop.signal });
-  const verdict = await gate(tool, checked.parsedArgs, ctx);
+  const verdict = await gate(tool, parsedArgs, ctx);
   if (verdict === true) return { type: 'gated', kind: 'tool', args };
-  if (verdict !== false) return settled(failureResult(call, 'denied', { error: verdict.deny }));
+  if (verdict !== false) return settled(failureResult(open.call, 'denied', { error: verdict.deny }));
   const needsMark = tool.onInterrupted !== undefined && tool.onInterrupted !== 'retry';
-  return { type: 'ready', tool, args, parsedArgs: checked.parsedArgs, ctx, needsMark };
+  return { type: 'ready', tool, args, parsedArgs, ctx, needsMark };
 }
 
 /** A predicate that throws counts as a yes to asking: nothing runs ungated because its gate is broken. */
@@ -172,17 +188,19 @@ async function prepareApproved(
 /* ── Had begun when the process died ── */
 
 /** `undefined`: run it like any call. */
-async function afterInterruption(run: Run, open: OpenCall, tool: Tool): Promise<PreparedCall | undefined> {
+async function afterInterruption(
+  run: Run,
+  open: OpenCall,
+  tool: Tool,
+  { args, parsedArgs }: FinalArgs,
+): Promise<PreparedCall | undefined> {
   const { call } = open;
-  const { onInterrupted = 'retry' } = tool;
-  if (onInterrupted === 'retry') return undefined;
-  if (onInterrupted === 'never') return settled(failures.interrupted(call));
-  if (onInterrupted === 'ask') return { type: 'gated', kind: 'interrupted', args: call.args };
-  const checked = await checkArgs(tool, open, call.args);
-  if (checked.type === 'settled') return checked;
-  const ctx = toolContext(run, open, { args: call.args, rerun: true, signal: run.stop.signal });
+  const { onInterrupted } = tool;
+  if (onInterrupted === 'ask') return { type: 'gated', kind: 'interrupted', args };
+  if (typeof onInterrupted !== 'function') return undefined;
+  const ctx = toolContext(run, open, { args, rerun: true, signal: run.stop.signal });
   try {
-    const outcome = await onInterrupted(checked.parsedArgs, ctx);
+    const outcome = await onInterrupted(parsedArgs, ctx);
     if (outcome === 'retry') return undefined;
     const json = toJson(outcome.result);
     return settled(json.ok ? valueResult(call, deepFreeze(json.json)) : failures.interrupted(call));

@@ -225,4 +225,43 @@ describe('a call that had begun', () => {
     expect(resultFor(result.messages, 'b').kind).toBeUndefined();
     expect(storage.effects).toEqual(['a', 'b']);
   });
+
+  describe('with arguments that a hook had changed', () => {
+    const hooks = { beforeTool: () => ({ args: { amount: 5 } }) };
+
+    it('is asked about, and runs again, with the changed ones', async () => {
+      const world = await givenCutCall('ask', { hooks });
+      const paused = need(await world.resume());
+      expect(await need(world.storage.store.approvals).list()).toMatchObject([{ args: { amount: 5 } }]);
+      const result = await world.decide({ id: need(paused.approvalId), approved: true });
+      expect(resultFor(result.messages, 'charge').result).toBe('charge done');
+      expect(world.timesRun('charge')).toBe(2);
+    });
+
+    it('that now refuses it says only that it may have happened', async () => {
+      const world = await givenCutCall('ask');
+      const refusing = world.onNewProcess({
+        script: ['done'],
+        hooks: { beforeTool: () => ({ deny: 'not today' }) },
+      });
+      const result = need(await refusing.resume());
+      expect(resultFor(result.messages, 'charge').kind).toBe('interrupted');
+      expect(world.timesRun('charge')).toBe(1);
+    });
+
+    it('is looked up with the changed ones, and under the key that it ran with', async () => {
+      const storage = givenStorage();
+      const keys: string[] = [];
+      const charge = noting(storage, 'charge', (_args, ctx) => void keys.push(ctx.idempotencyKey), {
+        onInterrupted(args: unknown, ctx: ToolContext) {
+          keys.push(ctx.idempotencyKey);
+          return { result: { found: args } };
+        },
+      });
+      const world = await givenCutCall('never', { storage, tools: [charge], hooks });
+      const result = need(await world.resume());
+      expect(resultFor(result.messages, 'charge').result).toEqual({ found: { amount: 5 } });
+      expect(keys[1]).toBe(keys[0]);
+    });
+  });
 });
