@@ -11,6 +11,7 @@ const neutralEntryPoints = [
   '@lousho/store-memory',
   '@lousho/testing',
   '@lousho/testing/crash',
+  '@lousho/testing/conformance',
 ];
 
 it.each(neutralEntryPoints)('%s runs without Node', async (entryPoint) => {

@@ -18,6 +18,8 @@ export interface SaveLoop {
   readonly states: readonly unknown[];
   readonly firstNumber: number;
   readonly mark: string;
+  /** Between two saves. Without it the process is inside of a save nearly all the time. */
+  readonly pauseMs?: number;
   /** Under this lease, until some saves were refused in a row. */
   readonly lease?: { readonly owner: string; readonly fence: number | undefined };
 }
@@ -44,12 +46,16 @@ export interface ReportedError {
 export function childProgram(moduleUrl: string, options: JsonValue): string {
   // `serve` is written so that its text is the whole program: it uses nothing of this module.
   return [
+    `import { setTimeout as pause } from 'node:timers/promises';`,
     `import open from ${JSON.stringify(moduleUrl)};`,
-    `(${serve.toString()})(await open(${JSON.stringify(options)}));`,
+    `(${serve.toString()})(await open(${JSON.stringify(options)}), pause);`,
   ].join('\n');
 }
 
-function serve(store: Record<string, Record<string, unknown> | undefined>): void {
+function serve(
+  store: Record<string, Record<string, unknown> | undefined>,
+  pause: (ms: number) => Promise<void>,
+): void {
   const REFUSALS_THAT_END_A_LOOP = 5;
   const parts: Record<string, Record<string, unknown> | undefined> = {
     store,
@@ -83,7 +89,7 @@ function serve(store: Record<string, Record<string, unknown> | undefined>): void
     return (target?.[method] as (...values: readonly unknown[]) => unknown).apply(target, [...args]);
   }
 
-  async function saveOn({ id, states, firstNumber, mark, lease }: SaveLoop): Promise<void> {
+  async function saveOn({ id, states, firstNumber, mark, pauseMs = 0, lease }: SaveLoop): Promise<void> {
     for (let save = firstNumber, refusals = 0; refusals < REFUSALS_THAT_END_A_LOOP; save += 1) {
       const state = { ...(states[save % states.length] as object), traceparent: `${mark}${save}` };
       const saved =
@@ -92,6 +98,7 @@ function serve(store: Record<string, Record<string, unknown> | undefined>): void
           : (await call('checkpoints', 'saveIfLeased', [id, state, lease.owner, lease.fence])) === true;
       refusals = saved ? 0 : refusals + 1;
       await send({ kind: 'acknowledged', save, saved });
+      if (pauseMs > 0) await pause(pauseMs);
     }
   }
 
