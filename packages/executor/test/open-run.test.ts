@@ -17,6 +17,7 @@ import {
 
 const messages = [user('go'), assistant('', call('a'), call('b'))];
 const send = (...given: readonly Message[]): RunRequest => ({ type: 'send', messages: given });
+const once = (...given: readonly Message[]): RunRequest => ({ type: 'once', messages: given });
 const resume: RunRequest = { type: 'resume' };
 const decide = (id: string): RunRequest => ({ type: 'decide', approvalId: id });
 
@@ -67,6 +68,15 @@ const rows: readonly Row[] = [
     send(...over.messages),
     { type: 'stored' },
   ],
+  ['a job for an unknown id starts it', null, once(user('go')), { type: 'new' }],
+  [
+    'a job that was cut goes on, whatever its words are now',
+    cut,
+    once(user('other')),
+    { type: 'resume', messages: [] },
+  ],
+  ['a job that is over is answered from the store', over, once(user('other')), { type: 'stored' }],
+  ['a job that waits for a person is answered from the store', paused, once(user('go')), { type: 'stored' }],
   ['a resume of an unknown id finds nothing', null, resume, { type: 'nothing' }],
   ['a resume of a finished run finds nothing', over, resume, { type: 'nothing' }],
   ['a resume continues what is unfinished', cut, resume, { type: 'resume', messages: [] }],
@@ -111,6 +121,7 @@ describe('what is refused', () => {
   it.each([
     ['an empty list', send()],
     ['a system message alone', send(system('Be kind.'))],
+    ['a job without words', once()],
   ])('%s for an unknown id: there is nothing to say', (_what, request) => {
     expect(isSDKError(refused(null, request), 'LOUSHO_INPUT_EMPTY')).toBe(true);
   });
