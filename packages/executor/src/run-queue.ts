@@ -50,11 +50,6 @@ export async function inLine<Value>(
   }
 }
 
-/** Whether this process executes the id, or has calls waiting for it. */
-export function isInLine(store: CheckpointStore, id: string): boolean {
-  return linesOfStore.get(store)?.has(id) ?? false;
-}
-
 function lineOf(store: object, id: string): Line {
   let lines = linesOfStore.get(store);
   if (lines === undefined) linesOfStore.set(store, (lines = new Map<string, Line>()));
