@@ -1,14 +1,5 @@
 /** Saving a state: one event behind the last one, whatever the length of the transcript. */
-import {
-  classifyCheckpointId,
-  extendsList,
-  nextEvent,
-  isSDKError,
-  type Checkpoint,
-  type LogEvent,
-  type Message,
-  type SharedPrefix,
-} from '@lousho/contract';
+import { extendsList, nextEvent, isSDKError, type Checkpoint, type LogEvent } from '@lousho/contract';
 import type { TransactionObserver } from './commit-queue.ts';
 import {
   KnownLogs,
@@ -19,23 +10,17 @@ import {
   noteEvent,
   type KnownLog,
 } from './known-logs.ts';
-import { LogReader, sessionLogId, type LogKind, type StoredLog } from './log-reader.ts';
+import { LogReader, type LogKind, type StoredLog } from './log-reader.ts';
 import type { LogMark, LogRow, LogStatus, LogTables } from './log-tables.ts';
 import { LogUpkeep } from './log-upkeep.ts';
 import { eventText } from './packed-event.ts';
-
-/** Where a list of messages is stored: the messages after event `seq` of the log. */
-interface Origin {
-  readonly id: string;
-  readonly key: number;
-  readonly seq: number;
-}
+import { StoredPrefixes, type Origin } from './stored-prefixes.ts';
 
 export class EventLogs implements TransactionObserver {
   readonly reader: LogReader;
   readonly #upkeep: LogUpkeep;
   readonly #known = new KnownLogs();
-  readonly #origins = new WeakMap<readonly Message[], Origin>();
+  readonly #prefixes = new StoredPrefixes((id) => this.#upToDate(id));
 
   constructor(readonly tables: LogTables) {
     this.reader = new LogReader(tables);
@@ -88,7 +73,7 @@ export class EventLogs implements TransactionObserver {
   /** Remembers what was read, so that the next save appends to it. */
   remember(log: StoredLog, checkpoint: Checkpoint): void {
     const { id, key } = log.row;
-    this.noteOrigin(checkpoint, { id, key, seq: log.lastSeq });
+    this.#prefixes.note(checkpoint, { id, key, seq: log.lastSeq });
     const known = this.#known.get(id);
     // A run that executes here grows from the objects it saved, not from a copy that somebody looked at meanwhile.
     if (known?.key === key && known.lastSeq === log.lastSeq) known.loaded = checkpoint;
@@ -97,7 +82,7 @@ export class EventLogs implements TransactionObserver {
 
   /** Remembers where these messages are stored: a run that begins with them need not store them again. */
   noteOrigin(checkpoint: Checkpoint, origin: Origin): void {
-    this.#origins.set(checkpoint.messages, origin);
+    this.#prefixes.note(checkpoint, origin);
   }
 
   /** Removes events and row; what stands on it gets the messages first. Inside a write transaction. */
@@ -145,7 +130,7 @@ export class EventLogs implements TransactionObserver {
   }
 
   #begin(id: string, next: Checkpoint, status: LogStatus): void {
-    const prefix = status === 'session' ? undefined : this.#storedPrefix(id, next);
+    const prefix = status === 'session' ? undefined : this.#prefixes.find(id, next);
     const event = nextEvent(undefined, next, prefix?.shared);
     const standsOn = typeof event.b === 'object' ? (prefix?.key ?? null) : null;
     const data = eventText(id, event);
@@ -198,27 +183,7 @@ export class EventLogs implements TransactionObserver {
     return true;
   }
 
-  /** The log that holds what a new run begins with: the one its messages come from, its session's, or the one it was forked from. */
-  #storedPrefix(
-    id: string,
-    next: Checkpoint,
-  ): { readonly key: number; readonly shared: SharedPrefix } | undefined {
-    const origin = this.#origins.get(next.messages);
-    if (origin !== undefined) {
-      const known = this.#upToDate(origin.id);
-      if (known?.key === origin.key && known.lastRewriteSeq <= origin.seq)
-        return { key: known.key, shared: { of: origin.id, messages: next.messages } };
-    }
-    const kind = classifyCheckpointId(id);
-    const of = kind.kind === 'session' ? sessionLogId(kind.sessionId) : next.forkedFrom?.sessionId;
-    const known = of === undefined ? undefined : this.#upToDate(of);
-    for (const state of [known?.checkpoint, known?.loaded]) {
-      if (known !== undefined && state !== undefined && extendsList(state.messages, next.messages))
-        return { key: known.key, shared: { of: known.id, messages: state.messages } };
-    }
-    return undefined;
-  }
-
+  /** What is known of the log, if that is still all there is. */
   #upToDate(id: string): KnownLog | undefined {
     const known = this.#knownNow(id);
     return known !== undefined && this.tables.lastSeq(known.key) === known.lastSeq ? known : undefined;

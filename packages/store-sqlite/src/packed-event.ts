@@ -56,18 +56,25 @@ function unpackEvent([t, s, n, u, { m, ...rest }]: PackedEvent): LogEvent {
 function packMessage(item: Message | string): PackedMessage {
   // A text stands for the message of a result that is in the log already.
   if (typeof item === 'string' || fieldCount(item) !== 2) return item;
+  const { content } = item;
+  // What is no message of ours comes back as it is too, and is refused by whoever reads it.
+  if (!Array.isArray(content) || !content.every(isObject)) return item;
   if (item.role === 'tool') return packResult(item);
   return item.role === 'assistant' ? { a: item.content.map(packPart) } : item;
 }
 
 function packResult(message: ToolMessage): PackedMessage {
   const [part] = message.content;
-  const isPlain = message.content.length === 1 && part.result !== undefined && hasCallAndOneMore(part);
+  const isPlain =
+    message.content.length === 1 &&
+    part.type === 'tool-result' &&
+    part.result !== undefined &&
+    hasCallAndOneMore(part);
   return isPlain ? [part.toolCallId, part.toolName, part.result] : message;
 }
 
 function packPart(part: AssistantPart): PackedPart {
-  if (part.type === 'text' && fieldCount(part) === 2) return part.text;
+  if (part.type === 'text' && typeof part.text === 'string' && fieldCount(part) === 2) return part.text;
   if (part.type === 'tool-call' && part.args !== undefined && hasCallAndOneMore(part))
     return [part.toolCallId, part.toolName, part.args];
   return part;
@@ -91,6 +98,10 @@ function unpackPart(part: PackedPart): AssistantPart {
   if (!isList(part)) return part;
   const [toolCallId, toolName, args] = part;
   return { type: 'tool-call', toolCallId, toolName, args };
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Besides the type: the call's id, its tool, and one field that the caller has looked at. */

@@ -1,5 +1,5 @@
 /** Leases: who may execute a run now. Each step is one transaction, and every save reads the lease inside its own. */
-import type { Database, Statement } from 'better-sqlite3';
+import type { Database } from 'better-sqlite3';
 import {
   endLease,
   extendLease,
@@ -8,17 +8,14 @@ import {
   type Lease,
   type LeaseRecord,
   type Ports,
-  type ProcessFacts,
 } from '@lousho/contract';
 import type { CommitQueue } from './commit-queue.ts';
 import type { DatabaseReader } from './database-reader.ts';
 import { LeaseSightings } from './lease-sightings.ts';
+import { LeaseTable } from './lease-table.ts';
 import { LiveOwners } from './live-owners.ts';
-import type { LogMark, LogStatus } from './log-tables.ts';
+import type { LogMark } from './log-tables.ts';
 import { TimerDelay } from './timer-delay.ts';
-
-type LeaseRow = [string, number, number, number, number, number, string | null];
-type SaveRow = [string, number, number, LogStatus | null, number | null];
 
 export interface SaveCheck {
   readonly isHeld: boolean;
@@ -35,11 +32,7 @@ export class SqliteLeases {
   readonly #liveOwners: LiveOwners;
   readonly #timerDelay: TimerDelay;
   readonly #sightings: LeaseSightings;
-  readonly #select: Statement<[string], LeaseRow>;
-  readonly #selectForSave: Statement<[number, string], SaveRow>;
-  readonly #upsert: Statement<[string, string, number, number, number, number, number, string | null]>;
-  readonly #delete: Statement<[string]>;
-  readonly #idsBetween: Statement<[string, string], string>;
+  readonly #table: LeaseTable;
 
   constructor(connection: Database, queue: CommitQueue, reader: DatabaseReader, ports: Ports) {
     this.#queue = queue;
@@ -48,27 +41,7 @@ export class SqliteLeases {
     this.#liveOwners = new LiveOwners(queue.database.fileKey);
     this.#timerDelay = new TimerDelay(ports.clock);
     this.#sightings = new LeaseSightings(ports.clock);
-    this.#select = connection
-      .prepare<[string], LeaseRow>(
-        'SELECT owner, fence, expires_at, ttl_ms, renew_count, released, holder FROM leases WHERE id = ?',
-      )
-      .raw();
-    this.#selectForSave = connection
-      .prepare<[number, string], SaveRow>(
-        'SELECT owner, fence, released, status, first_seq FROM leases LEFT JOIN runs ON runs.key = ? WHERE leases.id = ?',
-      )
-      .raw();
-    this.#upsert = connection.prepare(
-      `INSERT INTO leases (id, owner, fence, expires_at, ttl_ms, renew_count, released, holder)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, fence = excluded.fence, expires_at = excluded.expires_at,
-         ttl_ms = excluded.ttl_ms, renew_count = excluded.renew_count, released = excluded.released,
-         holder = excluded.holder`,
-    );
-    this.#delete = connection.prepare('DELETE FROM leases WHERE id = ?');
-    this.#idsBetween = connection
-      .prepare<[string, string], string>('SELECT id FROM leases WHERE id > ? AND id < ?')
-      .pluck();
+    this.#table = new LeaseTable(connection);
   }
 
   async acquire(id: string, owner: string, ttlMs: number): Promise<Lease | false> {
@@ -104,8 +77,8 @@ export class SqliteLeases {
       id,
       level: 'visible',
       apply: () => {
-        const current = this.read(id);
-        if (current !== null && holdsLease(current, owner, fence)) this.#write(endLease(current));
+        const current = this.#table.read(id);
+        if (current !== null && holdsLease(current, owner, fence)) this.#table.write(endLease(current));
       },
     });
   }
@@ -115,42 +88,40 @@ export class SqliteLeases {
    * key, for the one who is about to append to it.
    */
   checkForSave(id: string, owner: string, fence: number | undefined, logKey: number): SaveCheck {
-    const row = this.#selectForSave.get(logKey, id);
-    if (row === undefined || !holdsLease(heldPart(row), owner, fence)) {
-      this.#liveOwners.remove(id, owner, fence);
-      return lost;
-    }
-    const [, , , status, firstSeq] = row;
-    return { isHeld: true, logMark: status === null || firstSeq === null ? undefined : { status, firstSeq } };
+    const found = this.#table.readForSave(id, logKey);
+    if (found !== undefined && holdsLease(found.lease, owner, fence))
+      return { isHeld: true, logMark: found.logMark };
+    this.#liveOwners.remove(id, owner, fence);
+    return lost;
   }
 
   /** Ends the lease of a deleted run, and its number too: a run that still executes is refused at its next save. */
   endWithRun(id: string): void {
-    const current = this.read(id);
-    if (current !== null) this.#write({ ...endLease(current), fence: current.fence + 1 });
+    const current = this.#table.read(id);
+    if (current !== null) this.#table.write({ ...endLease(current), fence: current.fence + 1 });
   }
 
   /** Whether somebody may be executing the run: not released, and not expired for longer than clocks may differ. */
   isLive(id: string): boolean {
-    const current = this.read(id);
+    const current = this.#table.read(id);
     if (current === null || current.released === true) return false;
     return this.#ports.clock.wallMs() < current.expiresAtMs + current.ttlMs;
   }
 
   /** Whether that holds for any id between the two, both exclusive. */
   isAnyLive(afterId: string, beforeId: string): boolean {
-    return this.#idsBetween.all(afterId, beforeId).some((id) => this.isLive(id));
+    return this.#table.idsBetween(afterId, beforeId).some((id) => this.isLive(id));
   }
 
   /** Removes the record of a run that is gone. Its number is kept from being used again. */
   forget(id: string): void {
-    const current = this.read(id);
+    const current = this.#table.read(id);
     if (current === null) return;
-    const floor = this.read(FENCE_FLOOR_ID);
+    const floor = this.#table.read(FENCE_FLOOR_ID);
     if (floor === null || floor.fence < current.fence) {
-      this.#write({ ...endLease(current), id: FENCE_FLOOR_ID, owner: '' });
+      this.#table.write({ ...endLease(current), id: FENCE_FLOOR_ID, owner: '' });
     }
-    this.#delete.run(id);
+    this.#table.remove(id);
   }
 
   /** Watches for its own delays, as a process that looks for runs to take over must. */
@@ -163,19 +134,8 @@ export class SqliteLeases {
     this.#liveOwners.clear();
   }
 
-  read(id: string): LeaseRecord | null {
-    const row = this.#select.get(id);
-    return row === undefined ? null : recordOf(id, row, holderOf(row));
-  }
-
-  #write(lease: LeaseRecord): void {
-    const { id, owner, fence, expiresAtMs, ttlMs, renewCount, released, holder } = lease;
-    const facts = holder === undefined ? null : JSON.stringify(holder);
-    this.#upsert.run(id, owner, fence, expiresAtMs, ttlMs, renewCount, released === true ? 1 : 0, facts);
-  }
-
   #take(id: string, owner: string, ttlMs: number, judged: LeaseRecord | undefined): LeaseRecord | null {
-    const current = this.read(id) ?? this.#floorFor(id);
+    const current = this.#table.read(id) ?? this.#floorFor(id);
     const isOthers = current !== null && current.released !== true && current.owner !== owner;
     const taken = takeLease(current, {
       ...{ id, owner, ttlMs },
@@ -188,7 +148,7 @@ export class SqliteLeases {
       holder: this.#ports.processes.own(),
     });
     if (taken === null) return null;
-    this.#write(taken);
+    this.#table.write(taken);
     this.#sightings.forget(id);
     // Before anybody can see the lease: whoever finds it and misses it here takes its run for ended.
     this.#liveOwners.add(taken);
@@ -197,14 +157,14 @@ export class SqliteLeases {
 
   #renew(id: string, owner: string, ttlMs: number, fence: number | undefined): boolean {
     const nowMs = this.#ports.clock.wallMs();
-    const renewed = extendLease(this.read(id), { owner, fence, ttlMs, nowMs });
-    if (renewed !== null) this.#write(renewed);
+    const renewed = extendLease(this.#table.read(id), { owner, fence, ttlMs, nowMs });
+    if (renewed !== null) this.#table.write(renewed);
     return renewed !== null;
   }
 
   /** The lease of another owner, if that one is provably gone. */
   async #judgeHolder(id: string, owner: string): Promise<LeaseRecord | undefined> {
-    const current = await this.#reader.read({ operation: 'acquireLease', read: () => this.read(id) });
+    const current = await this.#reader.read({ operation: 'acquireLease', read: () => this.#table.read(id) });
     if (current === null || current.released === true || current.owner === owner) return undefined;
     return (await this.#isGone(current)) ? current : undefined;
   }
@@ -224,29 +184,9 @@ export class SqliteLeases {
 
   /** An id without a record may have had one that was removed. */
   #floorFor(id: string): LeaseRecord | null {
-    const floor = this.read(FENCE_FLOOR_ID);
+    const floor = this.#table.read(FENCE_FLOOR_ID);
     return floor === null ? null : { ...floor, id };
   }
 }
 
 const lost: SaveCheck = { isHeld: false, logMark: undefined };
-
-/** As much of the record as says who holds it: a save looks at nothing else. */
-function heldPart([owner, fence, released]: SaveRow): LeaseRecord {
-  const held = { id: '', owner, fence, renewCount: 0, expiresAtMs: 0, ttlMs: 0 };
-  return released === 1 ? { ...held, released: true } : held;
-}
-
-function recordOf(id: string, row: LeaseRow, holder: ProcessFacts | undefined): LeaseRecord {
-  const [owner, fence, expiresAtMs, ttlMs, renewCount, released] = row;
-  return {
-    ...{ id, owner, fence, expiresAtMs, ttlMs, renewCount },
-    ...(released === 1 ? { released: true as const } : undefined),
-    ...(holder === undefined ? undefined : { holder }),
-  };
-}
-
-function holderOf(row: LeaseRow): ProcessFacts | undefined {
-  const facts = row[6];
-  return facts === null ? undefined : (JSON.parse(facts) as ProcessFacts);
-}
