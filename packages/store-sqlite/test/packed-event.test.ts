@@ -56,6 +56,9 @@ const special: readonly (readonly [string, unknown])[] = [
   ['text that is none', { role: 'assistant', content: [{ type: 'text', value: 'a' }] }],
   ['a result that is none', { role: 'tool', content: [{ ...result, type: 'later' }] }],
   ['a response that is no list', { role: 'assistant', content: 'Hello' }],
+  ['a part that is a text', { role: 'assistant', content: ['Hello'] }],
+  ['a part that is a list', { role: 'assistant', content: [['call_1', 'look', {}]] }],
+  ['a result that is nothing', { role: 'tool', content: [null] }],
   ['a part of a later release', { role: 'assistant', content: [{ type: 'later', a: ['x'] }] }],
   ['a message with a field named like ours', { role: 'user', content: 'Hello', a: ['x'] }],
 ];
