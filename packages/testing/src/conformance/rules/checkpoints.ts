@@ -4,7 +4,7 @@ import { firstDifference, sameJson } from '../difference.ts';
 import { awaitedLater, isNothing, outcomeOf } from '../expectations.ts';
 import { Mismatch, NotApplicable } from '../failure.ts';
 import { ofEveryStore, ofLeases, type Rule } from '../rule.ts';
-import { beginRun, finishRun, growingRun, pauseRun } from '../sample-runs.ts';
+import { beginRun, finishRun, grow, growingRun, pauseRun } from '../sample-runs.ts';
 import type { World } from '../world.ts';
 
 export const checkpointRules: readonly Rule[] = [
@@ -22,6 +22,7 @@ export const checkpointRules: readonly Rule[] = [
         await (index % 2 === 0 ? a : b).save('order-1', state);
         await world.expectLoads([a, b, await world.checkpoints()], 'order-1', state, hint);
       }
+      await followAnotherRun(world, a, b);
     },
   },
   {
@@ -136,6 +137,21 @@ export const checkpointRules: readonly Rule[] = [
     },
   },
 ];
+
+/** One handle deletes the run, and begins another with as many saves: the other handle must not take it for the one that it knows. */
+async function followAnotherRun(world: World, a: CheckpointStore, b: CheckpointStore): Promise<void> {
+  const states = growingRun(world.now(), 4, { runId: 'run00002-sample', metadata: { channel: 'phone' } });
+  const newest = states[3] as (typeof states)[0];
+  await b.delete('order-1');
+  for (const state of states) await b.save('order-1', state);
+  await world.settle();
+  const hint =
+    'What a handle remembers of an id is void once another handle has deleted it, however alike the new run is.';
+  await world.expectLoads([a, b], 'order-1', newest, hint);
+  const next = grow(newest, world.now());
+  await a.save('order-1', next);
+  await world.expectLoads([a, b, await world.checkpoints()], 'order-1', next, hint);
+}
 
 /** Many writers and readers at once. Each state carries its number in the first and in the last thing it holds. */
 async function raceSaves(world: World): Promise<void> {

@@ -182,6 +182,39 @@ export const checkpointFlaws: readonly Flaw[] = [
     },
   },
   {
+    name: 'takes a run for the one that it knows when both were saved as often',
+    // C6 saves more often than the history, by whose length this one counts, is long.
+    breaks: ['C4', 'C6'],
+    plant({ checkpoints }, medium) {
+      const known = new Map<string, { readonly saves: number; readonly text: string }>();
+      const remember = (id: string): void => {
+        const saves = medium.histories.get(id)?.length ?? 0;
+        known.set(id, { saves, text: medium.latest.get(id) ?? '' });
+      };
+      return {
+        checkpoints: {
+          async save(id, checkpoint) {
+            const saving = checkpoints.save(id, checkpoint);
+            remember(id);
+            await saving;
+          },
+          async saveIfLeased(id, checkpoint, owner, fence) {
+            const saving = checkpoints.saveIfLeased(id, checkpoint, owner, fence);
+            remember(id);
+            return saving;
+          },
+          async load(id) {
+            const memory = known.get(id);
+            const isKnown = memory !== undefined && memory.saves === (medium.histories.get(id)?.length ?? 0);
+            if (isKnown && medium.latest.has(id)) return deepFreeze(JSON.parse(memory.text) as Checkpoint);
+            remember(id);
+            return checkpoints.load(id);
+          },
+        },
+      };
+    },
+  },
+  {
     name: 'merges a save into what is stored',
     breaks: ['C5', 'C12', 'H2', 'H5', 'model/checkpoints'],
     plant: (_right, medium) => ({

@@ -41,6 +41,7 @@ export const weakFlaws: readonly WeakFlaw[] = [
   {
     name: 'shows the writes of others in any order',
     breaks: [
+      'C4',
       'C6',
       'C10',
       'C16',
