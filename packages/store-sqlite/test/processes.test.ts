@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => built.remove());
 
-const TIMEOUT = { timeout: 60_000 };
+const TIMEOUT = { timeout: 180_000 };
 
 function runMany(count: number, file: string, script: (n: number) => string): StoreProcess[] {
   return Array.from({ length: count }, (_, n) => built.run(file, script(n)));
