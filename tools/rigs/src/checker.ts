@@ -6,24 +6,25 @@ import * as state from './checker/state-rules.ts';
 
 export type { Evidence, Look, Violation } from './checker/evidence.ts';
 
+/** With the numbers of docs/contract.md. */
 const rules = {
-  'runs are whole': state.runsAreWhole,
-  'what is acknowledged is kept': state.acknowledgedIsKept,
-  'inputs count once': state.inputsCountOnce,
-  'recorded results stand': effects.recordedResultsStand,
-  'calls begin once per cut': effects.callsBeginOncePerCut,
-  'approved and careful calls begin at most once': effects.atMostOnceCalls,
-  'only approved calls begin': effects.onlyApprovedCallsBegin,
-  'effects follow their save': effects.effectsFollowTheirSave,
-  'results are true': effects.resultsAreTrue,
-  'responses are asked for once': effects.responsesAreAskedOnce,
-  'usage counts each call once': effects.usageCountsEachCallOnce,
-  'only the holder acts': leases.onlyTheHolderActs,
-  'take-overs are due': leases.takeOversAreDue,
-  'refused calls change nothing': leases.refusedChangeNothing,
-  'one decision counts': leases.oneDecisionCounts,
-  'saves are told truly': leases.savesAreToldTruly,
-  'errors are documented': leases.errorsAreDocumented,
+  'G1 G2 G6: runs are whole': state.runsAreWhole,
+  'G15: what is acknowledged is kept': state.acknowledgedIsKept,
+  'G18: inputs count once': state.inputsCountOnce,
+  'G3: recorded results stand': effects.recordedResultsStand,
+  'N1: calls begin once per cut': effects.callsBeginOncePerCut,
+  'G7: approved and careful calls begin at most once': effects.atMostOnceCalls,
+  'G8 G9: only approved calls begin': effects.onlyApprovedCallsBegin,
+  'G5: effects follow their save': effects.effectsFollowTheirSave,
+  'G1: results are true': effects.resultsAreTrue,
+  'G4: responses are asked for once': effects.responsesAreAskedOnce,
+  'G23: usage counts each call once': effects.usageCountsEachCallOnce,
+  'G13 G14: only the holder acts': leases.onlyTheHolderActs,
+  'L2 L4 L7: take-overs are due': leases.takeOversAreDue,
+  'G10 G13: refused calls change nothing': leases.refusedChangeNothing,
+  'G10: one decision counts': leases.oneDecisionCounts,
+  'G15: saves are told truly': leases.savesAreToldTruly,
+  'G27: errors are documented': leases.errorsAreDocumented,
   'nobody crashes': leases.nobodyCrashes,
 } satisfies Record<string, Rule>;
 

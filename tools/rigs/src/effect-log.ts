@@ -1,5 +1,6 @@
 /** What the processes of a rig wrote down, and what their parent did to them: one line each, in the order in which it happened. */
 import fs from 'node:fs';
+import type { JsonValue } from '@lousho/contract';
 import type { CheckpointDigest } from '../workers/transcript-digest.mjs';
 
 interface Written {
@@ -21,6 +22,7 @@ interface Effect extends UnderLease {
 interface ToolCall {
   readonly callId: string;
   readonly toolName: string;
+  readonly args: JsonValue;
   readonly key: string;
   readonly step: number;
 }
@@ -49,11 +51,12 @@ type OperationBegan = InOperation & {
   readonly action: 'send' | 'resume' | 'decide' | 'look';
   readonly inputId?: string;
 };
-/** Before the decision is asked for. */
+/** Before the decision is asked for: the call as the person saw it. */
 type OperationDecided = InOperation & {
   readonly kind: 'op.decided';
   readonly approvalId: string;
   readonly callId?: string;
+  readonly args?: JsonValue;
   readonly approved: boolean;
 };
 /** `fence`: of its lease, if it got one. */

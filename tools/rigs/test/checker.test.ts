@@ -13,17 +13,25 @@ const rejected = (code: string) => ({ outcome: { type: 'rejected', code, message
 type Fault = readonly [rule: RuleName, what: string, plant: (story: Story) => unknown];
 
 const faults: readonly Fault[] = [
-  ['runs are whole', 'the run is gone', (story) => story.finals.set(SESSION, null)],
-  ['runs are whole', 'it is not finished', (story) => story.changeFinal(() => ({ status: 'in-progress' }))],
-  ['runs are whole', 'a result is missing', (story) => story.changeFinal(without(2))],
-  ['runs are whole', 'two results are swapped', (story) => story.changeFinal(swapping(2, 3))],
-  ['runs are whole', 'a call has two results', (story) => story.changeFinal(repeating(2))],
-  ['runs are whole', 'a result never found its place', (story) => story.changeFinal(settling(2))],
-
-  ['what is acknowledged is kept', 'a message is another one', (story) => story.changeFinal(rewriting(0))],
-  ['what is acknowledged is kept', 'the last save is lost', (story) => story.changeFinal(without(4))],
+  ['G1 G2 G6: runs are whole', 'the run is gone', (story) => story.finals.set(SESSION, null)],
   [
-    'what is acknowledged is kept',
+    'G1 G2 G6: runs are whole',
+    'it is not finished',
+    (story) => story.changeFinal(() => ({ status: 'in-progress' })),
+  ],
+  ['G1 G2 G6: runs are whole', 'a result is missing', (story) => story.changeFinal(without(2))],
+  ['G1 G2 G6: runs are whole', 'two results are swapped', (story) => story.changeFinal(swapping(2, 3))],
+  ['G1 G2 G6: runs are whole', 'a call has two results', (story) => story.changeFinal(repeating(2))],
+  ['G1 G2 G6: runs are whole', 'a result never found its place', (story) => story.changeFinal(settling(2))],
+
+  [
+    'G15: what is acknowledged is kept',
+    'a message is another one',
+    (story) => story.changeFinal(rewriting(0)),
+  ],
+  ['G15: what is acknowledged is kept', 'the last save is lost', (story) => story.changeFinal(without(4))],
+  [
+    'G15: what is acknowledged is kept',
     'a result beside the transcript is lost',
     (story) => {
       const { digest } = story.find('save.acknowledged') as { digest: object };
@@ -31,7 +39,7 @@ const faults: readonly Fault[] = [
     },
   ],
   [
-    'what is acknowledged is kept',
+    'G15: what is acknowledged is kept',
     'a decision is lost',
     (story) =>
       Object.assign(digestWith(story, 'decisions'), {
@@ -39,43 +47,43 @@ const faults: readonly Fault[] = [
       }),
   ],
   [
-    'what is acknowledged is kept',
+    'G15: what is acknowledged is kept',
     'an input id is lost',
     (story) => story.changeFinal(() => ({ inputIds: [] })),
   ],
   [
-    'what is acknowledged is kept',
+    'G15: what is acknowledged is kept',
     'another handle saw an older state',
     (story) => (story.looks = [{ ...story.looks[0], checkpoint: null } as never]),
   ],
 
-  ['inputs count once', 'an input is there twice', (story) => story.changeFinal(repeating(0))],
-  ['inputs count once', 'an accepted input is not there', (story) => story.changeFinal(without(0))],
+  ['G18: inputs count once', 'an input is there twice', (story) => story.changeFinal(repeating(0))],
+  ['G18: inputs count once', 'an accepted input is not there', (story) => story.changeFinal(without(0))],
 
   [
-    'recorded results stand',
+    'G3: recorded results stand',
     'a call with a result begins again',
     (story) =>
       story.repeat(story.find('tool.started', { callId: 'c1-0' }), { worker: 'w3', op: 'w3-1', fence: 3 }),
   ],
   [
-    'recorded results stand',
+    'G3: recorded results stand',
     'the same process begins it again within one turn',
     (story) => story.repeat(story.find('tool.started', { callId: 'c1-0' }), { turnAt: 0 }),
   ],
   [
-    'calls begin once per cut',
+    'N1: calls begin once per cut',
     'a call begins twice in one execution',
     (story) => story.repeat(story.find('tool.started', { callId: 'c1-0' }), {}, 'behind'),
   ],
   [
-    'calls begin once per cut',
+    'N1: calls begin once per cut',
     'a second process begins a call of a living one',
     (story) =>
       story.repeat(story.find('tool.started', { callId: 'c1-0' }), { worker: 'w3', op: 'w3-1' }, 'behind'),
   ],
   [
-    'calls begin once per cut',
+    'N1: calls begin once per cut',
     'a call that is run again has another key',
     (story) => {
       const start = story.find('tool.started', { callId: 'c1-0' });
@@ -84,7 +92,7 @@ const faults: readonly Fault[] = [
     },
   ],
   [
-    'approved and careful calls begin at most once',
+    'G7: approved and careful calls begin at most once',
     'an approved call is run again after a kill',
     (story) => {
       const start = story.find('tool.started', { callId: 'c1-1' });
@@ -93,32 +101,37 @@ const faults: readonly Fault[] = [
     },
   ],
   [
-    'only approved calls begin',
+    'G8 G9: only approved calls begin',
     'nobody had decided',
     (story) => story.lines.splice(story.indexOf('op.decided'), 1),
   ],
   [
-    'only approved calls begin',
+    'G8 G9: only approved calls begin',
     'somebody had said no',
     (story) => (story.find('op.decided')['approved'] = false),
   ],
   [
-    'only approved calls begin',
+    'G8 G9: only approved calls begin',
+    'what ran is not what was seen',
+    (story) => (story.find('tool.started', { callId: 'c1-1' })['args'] = { amount: 1_000 }),
+  ],
+  [
+    'G8 G9: only approved calls begin',
     'a rejected call ran',
     (story) => story.changeFinal(withApproval({ approved: false })),
   ],
   [
-    'only approved calls begin',
+    'G8 G9: only approved calls begin',
     'the decision left no trace',
     (story) => story.changeFinal(withApproval(undefined)),
   ],
   [
-    'effects follow their save',
+    'G5: effects follow their save',
     'a call begins before its response is stored',
     (story) => story.lines.splice(story.indexOf('save.acknowledged'), 1),
   ],
   [
-    'effects follow their save',
+    'G5: effects follow their save',
     'the model is asked while a result is not stored',
     (story) => {
       const stored = story.indexOf('model.asked', { position: 2 }) - 2;
@@ -127,52 +140,52 @@ const faults: readonly Fault[] = [
     },
   ],
   [
-    'results are true',
+    'G1: results are true',
     'a call has a result and never ended',
     (story) => story.lines.splice(story.indexOf('tool.done', { callId: 'c1-0' }), 1),
   ],
 
   [
-    'responses are asked for once',
+    'G4: responses are asked for once',
     'a stored response is asked for again',
     (story) =>
       story.repeat(story.find('model.asked', { position: 1 }), { worker: 'w3', op: 'w3-1', fence: 3 }),
   ],
-  ['usage counts each call once', 'one call too many', (story) => story.changeFinal(countingCalls(3))],
-  ['usage counts each call once', 'one call too few', (story) => story.changeFinal(countingCalls(1))],
+  ['G23: usage counts each call once', 'one call too many', (story) => story.changeFinal(countingCalls(3))],
+  ['G23: usage counts each call once', 'one call too few', (story) => story.changeFinal(countingCalls(1))],
   [
-    'usage counts each call once',
+    'G23: usage counts each call once',
     'a save on the way counted wrong',
     (story) => Object.assign(digestWith(story, 'modelCalls'), { modelCalls: 2 }),
   ],
   [
-    'usage counts each call once',
+    'G23: usage counts each call once',
     'an answer that nobody cut is not counted',
     (story) => story.repeat(story.find('model.answered', { position: 2 }), { position: 3 }),
   ],
   [
-    'usage counts each call once',
+    'G23: usage counts each call once',
     'a response that the model never gave',
     (story) => story.lines.splice(story.indexOf('model.answered', { position: 2 }), 1),
   ],
 
   [
-    'only the holder acts',
+    'G13 G14: only the holder acts',
     'a tool begins under a lease that was taken over',
     (story) => story.repeat(story.find('tool.started', { callId: 'c1-0' }), { callId: 'c1-9' }),
   ],
   [
-    'only the holder acts',
+    'G13 G14: only the holder acts',
     'a model is asked under a lease that was taken over',
     (story) => story.repeat(story.find('model.asked', { position: 1 }), { position: 3 }),
   ],
   [
-    'only the holder acts',
+    'G13 G14: only the holder acts',
     'a save under a lease that was taken over is acknowledged',
     (story) => story.repeat(story.find('save.acknowledged'), { askedAt: 10_000 }),
   ],
   [
-    'take-overs are due',
+    'L2 L4 L7: take-overs are due',
     'a lease is taken from a living holder',
     (story) => {
       story.lines.splice(story.indexOf('lease.releasing', { fence: 1 }), 1);
@@ -180,15 +193,19 @@ const faults: readonly Fault[] = [
     },
   ],
   [
-    'take-overs are due',
+    'L2 L4 L7: take-overs are due',
     'a fence is used twice',
     (story) => (story.find('lease.taken', { fence: 2 })['fence'] = 1),
   ],
 
-  ['refused calls change nothing', 'a refused send leaves its input', (story) => refuse(story, 'w1-1')],
-  ['refused calls change nothing', 'a refused decision counts', (story) => refuse(story, 'w2-1')],
   [
-    'refused calls change nothing',
+    'G10 G13: refused calls change nothing',
+    'a refused send leaves its input',
+    (story) => refuse(story, 'w1-1'),
+  ],
+  ['G10 G13: refused calls change nothing', 'a refused decision counts', (story) => refuse(story, 'w2-1')],
+  [
+    'G10 G13: refused calls change nothing',
     'a refused call has an effect',
     (story) =>
       story
@@ -203,7 +220,7 @@ const faults: readonly Fault[] = [
         }),
   ],
   [
-    'one decision counts',
+    'G10: one decision counts',
     'two people hear that their decision counts',
     (story) =>
       story
@@ -211,12 +228,12 @@ const faults: readonly Fault[] = [
         .repeat(story.find('op.ended', { op: 'w2-1' }), { op: 'w3-1', worker: 'w3' }),
   ],
   [
-    'saves are told truly',
+    'G15: saves are told truly',
     'a run tells of a save that was not acknowledged',
     (story) => story.lines.splice(story.indexOf('save.acknowledged', { op: 'w2-1' }), 1),
   ],
   [
-    'errors are documented',
+    'G27: errors are documented',
     'somebody gets an error without a code',
     (story) =>
       story.add('op.ended', { worker: 'w3', op: 'w3-1', outcome: { type: 'rejected', message: 'no' } }),
@@ -253,14 +270,14 @@ describe('what may happen is no violation:', () => {
     const story = stoppedStory();
     const late = story.lines.findLast(({ kind, worker }) => kind === 'tool.started' && worker === 'w0');
     Object.assign(late as object, { turnAt: late?.at });
-    expect(violationsOf(story)).toContain('only the holder acts');
+    expect(violationsOf(story)).toContain('G13 G14: only the holder acts');
   });
 
   it('and a take-over before two periods have passed is caught', () => {
     const story = stoppedStory();
     const taken = story.find('lease.taken', { fence: 1 }) as { at: number };
     taken.at -= TTL_MS;
-    expect(violationsOf(story)).toContain('take-overs are due');
+    expect(violationsOf(story)).toContain('L2 L4 L7: take-overs are due');
   });
 });
 

@@ -23,6 +23,6 @@ it('catches a store that ignores the fence', async () => {
   const evidence = await torture(rig, { durationMs: 5_000, random, storeFault: 'no-fence' });
   const broken = new Set(findViolations(evidence).map(({ rule }) => rule));
   console.log('torture without a fence broke:', [...broken].join(', '));
-  expect(broken).toContain('only the holder acts');
-  expect(broken).toContain('what is acknowledged is kept');
+  expect(broken).toContain('G13 G14: only the holder acts');
+  expect(broken).toContain('G15: what is acknowledged is kept');
 });

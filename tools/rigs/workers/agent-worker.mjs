@@ -80,8 +80,8 @@ async function decide(op, session, { approved, index = 0, approvalId }) {
   const asked = waiting.at(index % Math.max(waiting.length, 1));
   const id = approvalId ?? asked?.id;
   if (id === undefined) return null;
-  const callId = waiting.find((approval) => approval.id === id)?.toolCallId;
-  log.write({ kind: 'op.decided', approvalId: id, callId, approved });
+  const { toolCallId: callId, args } = waiting.find((approval) => approval.id === id) ?? {};
+  log.write({ kind: 'op.decided', approvalId: id, callId, args, approved });
   return agent.approvals.resolve({ id, approved, by: op });
 }
 

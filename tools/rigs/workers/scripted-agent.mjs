@@ -30,8 +30,9 @@ export function scriptedAgent({ store, log, gates, script, modelMs = 0, ...optio
       name,
       input: { type: 'object' },
       ...definition,
-      async execute({ ms = 0, gate, bytes = 0 }, { toolCallId: callId, idempotencyKey: key, step, signal }) {
-        const call = { callId, toolName: name, key, step };
+      async execute(args, { toolCallId: callId, idempotencyKey: key, step, signal }) {
+        const { ms = 0, gate, bytes = 0 } = args;
+        const call = { callId, toolName: name, args, key, step };
         log.write({ kind: 'tool.started', turnAt: turnStartMs(), ...call });
         await (gate === undefined ? pause(ms, signal) : gates.passed(gate, signal));
         log.write({ kind: 'tool.done', ...call });

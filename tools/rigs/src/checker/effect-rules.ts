@@ -1,4 +1,5 @@
 /** What was done: nothing again that is recorded, nothing twice that was asked of a person, every model call counted. */
+import { jsonEqual } from '@lousho/contract';
 import type { LineOf } from '../effect-log.ts';
 import { beganAfter, groupBy, type Facts, type Indexed } from './evidence.ts';
 import { resultsOf } from './state-rules.ts';
@@ -50,7 +51,7 @@ export function* atMostOnceCalls(facts: Facts): Iterable<string> {
   }
 }
 
-/** A gated call begins only behind a yes, and the result says what became of the decision. */
+/** A gated call begins only behind a yes, as the person saw it, and the result says what became of the decision. */
 export function* onlyApprovedCallsBegin(facts: Facts): Iterable<string> {
   const decided = facts.all('op.decided');
   for (const start of facts.all('tool.started')) {
@@ -61,6 +62,8 @@ export function* onlyApprovedCallsBegin(facts: Facts): Iterable<string> {
     );
     if (yes === undefined)
       yield `${start.session} ${start.callId} began in line ${start.index} and nobody had approved it.`;
+    else if (!jsonEqual(yes.args, start.args))
+      yield `${start.session} ${start.callId} began in line ${start.index} with other arguments than were approved.`;
   }
   for (const [session, final] of facts.evidence.finals) {
     if (final === null) continue;

@@ -45,7 +45,7 @@ export class Story {
   }
 
   runs(by: Fields, callId: string, toolName: string): this {
-    const call = { ...by, callId, toolName, key: `key of ${callId}`, step: 1 };
+    const call = { ...by, callId, toolName, args: {}, key: `key of ${callId}`, step: 1 };
     return this.add('tool.started', call).add('tool.done', call);
   }
 
@@ -114,7 +114,7 @@ export function killedStory(): Story {
   story.add('worker.killed', { worker: 'w0' });
   begin(story, first, 'send');
   answer(story, first);
-  const call = { callId: 'c1-0', toolName: 'work', key: 'key of c1-0', step: 1 };
+  const call = { callId: 'c1-0', toolName: 'work', args: {}, key: 'key of c1-0', step: 1 };
   story.add('tool.started', { ...first, ...call }).add('worker.killed', { worker: 'w1' });
   const resumed = { worker: 'w3', op: 'w3-1', fence: 1.5 };
   begin(story, resumed, 'resume');
@@ -132,7 +132,7 @@ export function stoppedStory(): Story {
   begin(story, first, 'resume');
   story.saves(first, stages.answered).runs(first, 'c1-0', 'work');
   story.add('worker.continued', { worker: 'w0' });
-  const call = { callId: 'c1-0', toolName: 'work', key: 'key of c1-0', step: 1 };
+  const call = { callId: 'c1-0', toolName: 'work', args: {}, key: 'key of c1-0', step: 1 };
   story.add('tool.started', { ...zeroth, ...call, turnAt: stoppedAtMs });
   story.add('op.ended', {
     worker: 'w0',
@@ -163,7 +163,14 @@ function finish(story: Story, by = first): Story {
       outcome: { type: 'resolved', finishReason: 'awaiting-approval' },
     })
     .add('op.began', { worker: 'w2', op: 'w2-1', action: 'decide' })
-    .add('op.decided', { worker: 'w2', op: 'w2-1', approvalId: APPROVAL, callId: 'c1-1', approved: true })
+    .add('op.decided', {
+      worker: 'w2',
+      op: 'w2-1',
+      approvalId: APPROVAL,
+      callId: 'c1-1',
+      args: {},
+      approved: true,
+    })
     .add('lease.taken', second)
     .saves(second, stages.decided)
     .runs(second, 'c1-1', 'refund')
