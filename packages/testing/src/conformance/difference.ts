@@ -1,22 +1,26 @@
 /** Where two values differ as JSON, and how a value is shown in a failure. */
 
-/** Path of the first difference, for example `messages[2].content`; `(whole)` for the values themselves; `undefined` when equal. */
-export function firstDifference(expected: unknown, actual: unknown): string | undefined {
-  const path = findDifference(expected, actual, '');
-  return path === '' ? '(whole)' : path;
+export interface Difference {
+  /** For example `messages[2].content`; empty when the values themselves differ. */
+  readonly path: string;
+  readonly expected: unknown;
+  readonly actual: unknown;
+}
+
+/** The first difference, or `undefined` when they are equal. A member that is `undefined` counts as absent, and `null` is a value. */
+export function firstDifference(expected: unknown, actual: unknown): Difference | undefined {
+  return findDifference(expected, actual, '');
 }
 
 export function sameJson(expected: unknown, actual: unknown): boolean {
   return findDifference(expected, actual, '') === undefined;
 }
 
-/** A member that is `undefined` counts as absent, and `null` is a value. */
-function findDifference(expected: unknown, actual: unknown, path: string): string | undefined {
+function findDifference(expected: unknown, actual: unknown, path: string): Difference | undefined {
   if (expected === actual || (Object.is(expected, -0) && actual === 0)) return undefined;
-  if (!isObject(expected) || !isObject(actual)) return path;
-  if (Array.isArray(expected) !== Array.isArray(actual)) return path;
-  if (Array.isArray(expected) && expected.length !== (actual as unknown as unknown[]).length)
-    return `${path}.length`;
+  const here = { path, expected, actual };
+  if (!isObject(expected) || !isObject(actual)) return here;
+  if (Array.isArray(expected) !== Array.isArray(actual)) return here;
   for (const key of new Set([...Object.keys(expected), ...Object.keys(actual)])) {
     const memberPath = pathOf(path, key, Array.isArray(expected));
     const difference = findDifference(ownMember(expected, key), ownMember(actual, key), memberPath);
@@ -39,14 +43,11 @@ function pathOf(path: string, key: string, isItem: boolean): string {
   return path === '' ? key : `${path}.${key}`;
 }
 
-/** Longer than most records of a rule, short enough for a terminal. */
-const MAX_SHOWN_LENGTH = 500;
-
-/** A value as one line: JSON, cut in the middle when it is long. */
-export function show(value: unknown): string {
+/** A value as one line: JSON, cut in the middle when it is longer than that. */
+export function show(value: unknown, maxLength = 400): string {
   const text = textOf(value);
-  if (text.length <= MAX_SHOWN_LENGTH) return text;
-  return `${text.slice(0, MAX_SHOWN_LENGTH - 100)} ... ${text.slice(-95)}`;
+  if (text.length <= maxLength) return text;
+  return `${text.slice(0, maxLength - 65)} ... ${text.slice(-60)}`;
 }
 
 function textOf(value: unknown): string {

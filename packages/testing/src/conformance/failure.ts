@@ -62,12 +62,18 @@ export class ConformanceFailure extends Error {
 
 function messageOf(subjectName: string, rule: ConformanceRule, { expected, actual, hint }: Finding): string {
   const difference = firstDifference(expected, actual);
-  const isInside = difference !== undefined && difference !== '(whole)';
+  // Where two records differ inside, that says more than all of both.
+  const isInside = difference !== undefined && difference.path !== '';
+  const maxLength = isInside ? 120 : undefined;
   return [
     `${subjectName} breaks ${rule.id === rule.name ? rule.id : `${rule.id} (${rule.name})`}: ${rule.rule}`,
-    `  expected: ${show(expected)}`,
-    `  actual:   ${show(actual)}`,
-    ...(isInside ? [`  differs:  at ${difference}`] : []),
+    `  expected: ${show(expected, maxLength)}`,
+    `  actual:   ${show(actual, maxLength)}`,
+    ...(isInside
+      ? [
+          `  differs:  at ${difference.path}: expected ${show(difference.expected)}, got ${show(difference.actual)}`,
+        ]
+      : []),
     `  hint:     ${hint.replaceAll('\n', '\n            ')}`,
     `  docs:     docs/contract.md#${HEADINGS[rule.id.charAt(0)] ?? 'what-a-store-promises'}`,
   ].join('\n');

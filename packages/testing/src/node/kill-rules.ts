@@ -63,7 +63,7 @@ function expectBeforeOrAfter(found: AfterKill): void {
   if (number > acknowledged + 1)
     throw new Mismatch(`at most save ${acknowledged + 1}`, `save ${number}`, TORN);
   const expectWhole = (save: number, checkpoint: Checkpoint, where: string): void => {
-    const differsAt = firstDifference(found.written(save), checkpoint);
+    const differsAt = firstDifference(found.written(save), checkpoint)?.path;
     if (differsAt !== undefined)
       throw new Mismatch(
         `save ${save} as it was given, ${where}`,

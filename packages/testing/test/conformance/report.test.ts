@@ -58,15 +58,16 @@ describe('a failure', () => {
       hint: expect.stringContaining('merge'),
     });
     const lines = failure?.message.split('\n') ?? [];
-    expect(lines.map((line) => line.slice(0, 62))).toEqual([
-      'my-store breaks C5 (checkpoints/replaced-whole): `save` replac',
-      '  expected: {"version":1,"runId":"run00001-sample","agentName"',
-      '  actual:   {"principal":{"id":"user-7"},"version":1,"runId":"',
-      '  differs:  at principal',
-      '  hint:     Do not merge into what is stored: fields that the ',
-      '  docs:     docs/contract.md#checkpoints',
-    ]);
-    expect(lines[0]).toMatch(/`save` replaces the checkpoint whole: no field of an earlier one is left\.$/);
+    expect(lines).toHaveLength(6);
+    expect(lines[0]).toBe(
+      'my-store breaks C5 (checkpoints/replaced-whole): ' +
+        '`save` replaces the checkpoint whole: no field of an earlier one is left.',
+    );
+    expect(lines[1]).toMatch(/^ {2}expected: \{"version":1,"runId":.* \.\.\. .*\}$/);
+    expect(lines[2]).toMatch(/^ {2}actual: {3}\{"principal":\{"id":"user-7"\},.* \.\.\. .*\}$/);
+    expect(lines[3]).toBe('  differs:  at principal: expected nothing, got {"id":"user-7"}');
+    expect(lines[4]).toMatch(/^ {2}hint: {5}Do not merge into what is stored: .*\.$/);
+    expect(lines[5]).toBe('  docs:     docs/contract.md#checkpoints');
   });
 
   it('of a model prints the seed and the commands', async () => {
@@ -147,7 +148,7 @@ describe('check', () => {
   it('finds methods that are there and not claimed', async () => {
     const subject = { ...plainSubject('plain'), claims: { ...plainClaims, history: false } };
     const { results } = await check(subject, { only: ['Z1'] });
-    expect(results[0]?.failure?.message).toContain('differs:  at history');
+    expect(results[0]?.failure?.message).toContain('differs:  at history: expected false, got true');
   });
 
   it('reports a store that cannot be opened, closed or destroyed, and never rejects', async () => {

@@ -199,7 +199,7 @@ function assertWhole(value: unknown, states: readonly Checkpoint[], when: string
   const nearest = states.find((state) => state.traceparent === traceparent);
   throw new Mismatch(
     nearest ?? 'one of the checkpoints that were saved',
-    nearest === undefined ? value : { mixedAt: firstDifference(nearest, value) },
+    nearest === undefined ? value : { mixedAt: firstDifference(nearest, value)?.path },
     hint,
   );
 }

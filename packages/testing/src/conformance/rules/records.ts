@@ -1,6 +1,6 @@
 /** What every store promises about the records of checkpoints: their ids, their content, their errors, damage and other formats. */
 import { CHECKPOINT_VERSION, deepFreeze, type Checkpoint, type CheckpointStore } from '@lousho/contract';
-import { firstDifference } from '../difference.ts';
+import { sameJson } from '../difference.ts';
 import { assertEqual, awaitedLater, nameAndMessage, outcomeOf } from '../expectations.ts';
 import { Mismatch, NotApplicable } from '../failure.ts';
 import { ofDurable, ofEveryStore, type Rule } from '../rule.ts';
@@ -278,8 +278,7 @@ async function changeWhatIsShared(world: World): Promise<void> {
       'Somebody changed what a method had returned. Return a copy, or freeze it: deepFreeze(value).';
     await world.expectLoads(handles, 'order-1', state, hint);
     for (const [index, returned] of (await everythingReturned(handle)).entries())
-      if (firstDifference(state, returned) !== undefined)
-        throw new Mismatch(state, returned, `${hint} (value ${index})`);
+      if (!sameJson(state, returned)) throw new Mismatch(state, returned, `${hint} (value ${index})`);
   }
 }
 

@@ -257,7 +257,7 @@ export const listFlaws: readonly Flaw[] = [
   },
   {
     name: 'leaves damage out of its lists',
-    breaks: ['Q4'],
+    breaks: ['Q4', 'Q6'],
     plant: ({ checkpoints }) => ({
       checkpoints: {
         list: async (options) => (await checkpoints.list(options)).filter(({ error }) => error === undefined),
@@ -268,7 +268,7 @@ export const listFlaws: readonly Flaw[] = [
   },
   {
     name: 'cannot list anything when one record is damaged',
-    breaks: ['Q4', 'Q6'],
+    breaks: ['Q4'],
     plant: ({ checkpoints }) => ({
       checkpoints: listing(checkpoints.list, (entries) => {
         for (const { sessionId: id, error } of entries)
@@ -318,6 +318,16 @@ export const listFlaws: readonly Flaw[] = [
       checkpoints: {
         listHeaders: async (options) =>
           [...(await checkpoints.listHeaders(options))].sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1)),
+      },
+    }),
+  },
+  {
+    name: 'leaves damage out of the headers',
+    breaks: ['Q6'],
+    plant: ({ checkpoints }) => ({
+      checkpoints: {
+        listHeaders: async (options) =>
+          (await checkpoints.listHeaders(options)).filter(({ error }) => error === undefined),
       },
     }),
   },
