@@ -128,6 +128,10 @@ async function race(
 }
 
 const LOADS = 60;
+/** Each writer has to get so far while the other one writes too. */
+const SAVES = 3;
+/** A save waits for those of the other process, and for the disk. This long it never does. */
+const SAVES_WITHIN_MS = 60_000;
 
 /** Two processes save one run all the time; a third looks. */
 async function watchTwoWriters(world: ProcessWorld): Promise<void> {
@@ -139,7 +143,8 @@ async function watchTwoWriters(world: ProcessWorld): Promise<void> {
     writer.saveOn({ id: 'order-1', states, firstNumber: 0, mark: `${index}-` }),
   );
   await Promise.all(loops.map((loop) => loop.reached(0)));
-  for (let load = 0; load < LOADS; load += 1) {
+  const deadlineMs = world.nowMs() + SAVES_WITHIN_MS;
+  for (let load = 0; load < LOADS || loops.some(({ acknowledged }) => acknowledged < SAVES); load += 1) {
     const loaded = await checkpointsOf(reader).load('order-1');
     const number = Number(/^[01]-(\d+)$/.exec(loaded?.traceparent ?? '')?.[1]);
     const written = { ...states[number % states.length], traceparent: loaded?.traceparent };
@@ -149,12 +154,12 @@ async function watchTwoWriters(world: ProcessWorld): Promise<void> {
         loaded,
         'Two processes must not write into one record at once.',
       );
+    for (const { failure } of loops) if (failure !== undefined) throw failure as Error;
+    if (world.nowMs() > deadlineMs)
+      throw new Mismatch(
+        `${SAVES} saves of each process within ${SAVES_WITHIN_MS / 1_000} s`,
+        loops.map(({ acknowledged }) => acknowledged),
+        'One of them keeps the other one waiting all the time, or its saves fail.',
+      );
   }
-  const saves = loops.map(({ acknowledged }) => acknowledged);
-  if (saves.some((count) => count < 1))
-    throw new Mismatch(
-      'both processes get to save',
-      saves,
-      'One of them kept the other one waiting all the time.',
-    );
 }

@@ -20,6 +20,8 @@ export interface RunningLoop {
   readonly acknowledged: number;
   /** Numbers of saves that were refused. */
   readonly refused: readonly number[];
+  /** What one of its saves threw. */
+  readonly failure: unknown;
   /** Resolves once save `number` was acknowledged or the child has ended. Rejects with what a save threw. */
   reached(number: number): Promise<void>;
   /** Resolves when the loop has ended by itself: its saves were refused again and again. */
@@ -90,14 +92,17 @@ export class StoreProcess {
       look();
     };
     const ended = this.#order({ kind: 'save-on', number: (this.#orders += 1), loop });
-    // It never ends by itself in most rules, and its rejection is that of `reached`.
-    ended.catch(() => undefined);
+    let failure: unknown;
+    ended.catch((error: unknown) => (failure = error));
     return {
       get acknowledged() {
         return acknowledged;
       },
       refused,
       ended,
+      get failure() {
+        return failure;
+      },
       reached: async (number) => {
         const reached = new Promise<void>((resolve) => {
           look = () => {

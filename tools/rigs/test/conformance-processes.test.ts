@@ -1,0 +1,32 @@
+/** The bundled stores keep the contract over processes that are killed and stopped. The children open what the packages publish. */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { registerProcessConformance } from '@lousho/testing/node';
+import { describe, it } from 'vitest';
+
+/** Below the root, so that a module in it can import the built packages by their names. */
+const workFolder = path.resolve(import.meta.dirname, '../.cache');
+
+registerProcessConformance(
+  {
+    name: 'store-sqlite',
+    claims: { leases: 'atomic', history: true, list: true, durable: 'power', consistency: 'strong' },
+    async createStorage() {
+      await mkdir(workFolder, { recursive: true });
+      const folder = await mkdtemp(path.join(workFolder, 'conformance-'));
+      const module = path.join(folder, 'open-store.mjs');
+      await writeFile(
+        module,
+        `import { SqliteStore } from '@lousho/store-sqlite';\nexport default (file) => new SqliteStore(file);\n`,
+      );
+      return {
+        open: async () => {
+          throw new Error('Only child processes open this storage.');
+        },
+        destroy: () => rm(folder, { recursive: true, force: true }),
+        childProcess: { module, options: path.join(folder, 'runs.db') },
+      };
+    },
+  },
+  { describe, it },
+);
