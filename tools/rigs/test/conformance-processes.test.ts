@@ -7,26 +7,34 @@ import { describe, it } from 'vitest';
 /** Below the root, so that a module in it can import the built packages by their names. */
 const workFolder = path.resolve(import.meta.dirname, '../.cache');
 
-registerProcessConformance(
+/** How a child opens each store in a folder of its own. */
+const stores = [
   {
     name: 'store-sqlite',
-    claims: { leases: 'atomic', history: true, list: true, durable: 'power', consistency: 'strong' },
-    async createStorage() {
-      await mkdir(workFolder, { recursive: true });
-      const folder = await mkdtemp(path.join(workFolder, 'conformance-'));
-      const module = path.join(folder, 'open-store.mjs');
-      await writeFile(
-        module,
-        `import { SqliteStore } from '@lousho/store-sqlite';\nexport default (file) => new SqliteStore(file);\n`,
-      );
-      return {
-        open: async () => {
-          throw new Error('Only child processes open this storage.');
-        },
-        destroy: () => rm(folder, { recursive: true, force: true }),
-        childProcess: { module, options: path.join(folder, 'runs.db') },
-      };
-    },
+    module: `import { SqliteStore } from '@lousho/store-sqlite';
+             export default (folder) => new SqliteStore(folder + '/runs.db');`,
   },
-  { describe, it },
-);
+] as const;
+
+for (const { name, module } of stores) {
+  registerProcessConformance(
+    {
+      name,
+      claims: { leases: 'atomic', history: true, list: true, durable: 'power', consistency: 'strong' },
+      async createStorage() {
+        await mkdir(workFolder, { recursive: true });
+        const folder = await mkdtemp(path.join(workFolder, 'conformance-'));
+        const file = path.join(folder, 'open-store.mjs');
+        await writeFile(file, module);
+        return {
+          open: async () => {
+            throw new Error('Only child processes open this storage.');
+          },
+          destroy: () => rm(folder, { recursive: true, force: true }),
+          childProcess: { module: file, options: folder },
+        };
+      },
+    },
+    { describe, it },
+  );
+}
