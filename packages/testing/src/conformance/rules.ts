@@ -4,6 +4,7 @@ import { approvalRules } from './rules/approvals.ts';
 import { checkpointRules } from './rules/checkpoints.ts';
 import { fencingRules } from './rules/fencing.ts';
 import { historyRules } from './rules/history.ts';
+import { idRules } from './rules/ids.ts';
 import { leaseEndRules } from './rules/lease-ends.ts';
 import { leaseRules } from './rules/leases.ts';
 import { lifecycleRules } from './rules/lifecycle.ts';
@@ -16,7 +17,7 @@ import { weakerRules } from './rules/weaker.ts';
 
 export const allRules: readonly Rule[] = Object.freeze(
   [
-    [...recordRules, ...checkpointRules],
+    [...idRules, ...recordRules, ...checkpointRules],
     [...leaseRules, ...leaseEndRules],
     fencingRules,
     historyRules,

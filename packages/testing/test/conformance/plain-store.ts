@@ -320,7 +320,7 @@ function parsed<Value>(
 
 const DAMAGE = '#damaged';
 
-export function isDamaged(text: string): boolean {
+function isDamaged(text: string): boolean {
   return text.startsWith(DAMAGE);
 }
 
