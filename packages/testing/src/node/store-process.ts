@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 import { SDKError, type AgentStore, type ErrorCode, type ErrorDetails } from '@lousho/contract';
 import { Mismatch } from '../conformance/failure.ts';
 import type { StorageUnderTest } from '../conformance/subject.ts';
@@ -71,7 +72,7 @@ export class StoreProcess {
       child.kill('SIGKILL');
       throw new Mismatch(
         'a child process that opens the store',
-        errors.trim().split('\n').slice(-8).join('\n') || 'it ended without a word',
+        lastWordsOf(errors) || 'it ended without a word',
         `Plain Node must be able to import ${url}, and its default export gets the options of the subject.`,
       );
     }
@@ -185,6 +186,15 @@ async function whenEnded(child: ChildProcess): Promise<void> {
     new Promise((resolve) => child.once('exit', resolve)),
     new Promise((resolve) => child.once('disconnect', resolve)),
   ]);
+}
+
+/** What a process said at its end. Stack lines go and colours too: only the start and the end of a long text are shown. */
+function lastWordsOf(errors: string): string {
+  const lines = stripVTControlCharacters(errors).split('\n');
+  return lines
+    .filter((line) => line.trim() !== '' && !/^\s+at /.test(line))
+    .slice(-8)
+    .join('\n');
 }
 
 function errorOf({ name, message, code, details }: ReportedError): Error {

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { StoreSubject } from '../../../src/conformance.ts';
 import { registerProcessConformance } from '../../../src/node.ts';
 import { processRules } from '../../../src/node/process-rules.ts';
@@ -63,7 +63,9 @@ describe('a subject', () => {
     expect([outcome, reason]).toEqual(['skipped', 'the subject has no childProcess']);
   });
 
-  it('whose module cannot be imported is told why', async () => {
+  it('whose module cannot be imported is told why, where colours are forced too', async () => {
+    vi.stubEnv('FORCE_COLOR', '1');
+    onTestFinished(() => void vi.unstubAllEnvs());
     if (rule === undefined) throw new Error('there is a rule C4');
     const storage = {
       open: async () => ({}),
