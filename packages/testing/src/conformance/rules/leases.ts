@@ -78,7 +78,7 @@ export const leaseRules: readonly Rule[] = [
     id: 'L5',
     name: 'leases/no-proof-no-take-over',
     rule: "A lease is given away earlier only with proof: its holder is gone, or it stood still for two periods of the taker's own clock. What is unclear is no proof.",
-    ...ofAtomicLeases,
+    ...ofLeases,
     run: keepRenewing,
   },
   {
