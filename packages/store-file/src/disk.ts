@@ -50,8 +50,28 @@ export class Disk {
     }
   }
 
-  async readFile(file: string): Promise<Buffer> {
-    return this.use(file, 'read', async (fd) => this.readRange(fd, 0, (await this.fs.stat(fd)).size));
+  /** The same; `undefined` when there is no such file. */
+  async useIfThere<Value>(
+    file: string,
+    mode: OpenMode,
+    task: (fd: number) => Promise<Value>,
+  ): Promise<Value | undefined> {
+    let fd: number;
+    try {
+      fd = await this.open(file, mode);
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+    try {
+      return await task(fd);
+    } finally {
+      await this.fs.close(fd);
+    }
+  }
+
+  async readIfThere(file: string): Promise<Buffer | undefined> {
+    return this.useIfThere(file, 'read', async (fd) => this.readRange(fd, 0, (await this.fs.stat(fd)).size));
   }
 
   /** What there is of these bytes. */
@@ -210,8 +230,8 @@ export class Disk {
     try {
       fd = await this.open(folder, 'read');
     } catch (error) {
-      // Windows opens no folder; its own journal keeps the names.
-      if (['EISDIR', 'EPERM'].includes(codeOf(error))) return;
+      // Windows opens no folder; its own journal keeps the names. And one that was removed has none.
+      if (['EISDIR', 'EPERM'].includes(codeOf(error)) || isMissing(error)) return;
       throw error;
     }
     try {

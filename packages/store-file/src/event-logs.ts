@@ -3,33 +3,36 @@ import {
   assertNever,
   extendsList,
   nextEvent,
+  type SDKError,
   type Checkpoint,
   type LogEvent,
   type Message,
 } from '@lousho/contract';
 import { isDamage } from './file-errors.ts';
 import type { Generations } from './generations.ts';
-import { KnownLogs, knownFrom, mayBeCompacted, nextCompaction, type KnownLog } from './known-logs.ts';
+import {
+  KnownLogs,
+  knownFrom,
+  mayBeCompacted,
+  nextCompaction,
+  sharedFrom,
+  sharedOf,
+  type KnownLog,
+  type SharedMessages,
+} from './known-logs.ts';
 import { LogFolder, type FolderListing } from './log-folder.ts';
-import { encodeLog, stateOf, type EncodedLog, type StoredLog } from './log-reader.ts';
+import { encodeLog, standsOnBase, stateOf, type EncodedLog, type StoredLog } from './log-reader.ts';
 import type { Numbering } from './numbering.ts';
-
-/** Where the messages are stored that a log may begin with. */
-export interface SharedMessages {
-  readonly path: string;
-  readonly identity: string;
-  /** Commits of the session that hold them. */
-  readonly of: string;
-  readonly messages: readonly Message[];
-}
 
 export interface EventLogsDeps {
   /** The folder of all logs of this kind. */
   readonly root: string;
   readonly generations: Generations;
   readonly numbering: Numbering;
-  /** Messages that are stored elsewhere and that this state begins with. */
-  readonly sharedWith: (id: string, state: Checkpoint) => SharedMessages | undefined;
+  /** Whether a save may take the place of a state that nobody can read. */
+  readonly heals: boolean;
+  /** Messages of a log of another kind that this state begins with. */
+  readonly storedBy: (id: string, state: Checkpoint) => SharedMessages | undefined;
 }
 
 export interface WriteOptions {
@@ -53,12 +56,16 @@ const MAX_ATTEMPTS = 1_000;
 type Found =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'open'; readonly log: KnownLog }
-  /** No log takes the save: the next one has to be made. */
-  | { readonly kind: 'closed'; readonly listing: FolderListing; readonly isLost: boolean };
+  /** No log takes the save: the next one has to be made. `damage`: why what is there is lost. */
+  | { readonly kind: 'closed'; readonly listing: FolderListing; readonly damage: SDKError | undefined }
+  /** The same, and what is there has to go on in it first. */
+  | { readonly kind: 'sealed'; readonly listing: FolderListing };
 
 export class EventLogs {
   readonly #deps: EventLogsDeps;
   readonly #known = new KnownLogs();
+  /** Where lists of messages that were read are stored: a fork that begins with one need not store it again. */
+  readonly #origins = new WeakMap<readonly Message[], SharedMessages>();
 
   constructor(deps: EventLogsDeps) {
     this.#deps = deps;
@@ -96,15 +103,27 @@ export class EventLogs {
     found: Found,
     { replaces, writer }: WriteOptions,
   ): Promise<'written' | 'refused' | 'overtaken'> {
-    if (found.kind !== 'open') {
-      if (!replaces(undefined)) return 'refused';
-      return (await this.#begin(folder, id, next, found)) ? 'written' : 'overtaken';
+    switch (found.kind) {
+      case 'open':
+        if (replaces(found.log.checkpoint))
+          return (await this.#append(folder, found.log, next, writer)) ? 'written' : 'overtaken';
+        if (await this.#isNewest(folder, found.log)) return 'refused';
+        await this.#forget(id);
+        return 'overtaken';
+      case 'sealed':
+        await this.#goOn(folder, id, found.listing);
+        return 'overtaken';
+      case 'nothing':
+        if (!replaces(undefined)) return 'refused';
+        return (await this.#beginFolder(folder, id, next)) ? 'written' : 'overtaken';
+      case 'closed':
+        // A save replaces the state whole, so it also heals a damaged one; what was left of its history goes.
+        if (found.damage !== undefined && !this.#deps.heals) throw found.damage;
+        if (!replaces(undefined)) return 'refused';
+        return (await this.#begin(folder, id, next, found)) ? 'written' : 'overtaken';
+      default:
+        return assertNever(found);
     }
-    if (replaces(found.log.checkpoint))
-      return (await this.#append(folder, found.log, next, writer)) ? 'written' : 'overtaken';
-    if (await this.#isNewest(folder, found.log)) return 'refused';
-    await this.#forget(id);
-    return 'overtaken';
   }
 
   /** Reads the log whole and checks it. `null` when there is no state. @throws LOUSHO_CHECKPOINT_CORRUPT, LOUSHO_STORE_* */
@@ -113,6 +132,7 @@ export class EventLogs {
     const log = await generations.readNewest(this.folderOf(id), id);
     if (log === undefined || log.events.length === 0 || log.file.scan.isGone) return null;
     const checkpoint = stateOf(log, generations.kind);
+    this.noteOrigin(log, log.events.length, checkpoint);
     await this.#remember(log, checkpoint);
     return checkpoint;
   }
@@ -142,6 +162,11 @@ export class EventLogs {
     await folder.removeOlder(number);
   }
 
+  /** Remembers where these messages are stored: in the first so many saves of the log. */
+  noteOrigin({ file, events }: StoredLog, saves: number, { messages }: Checkpoint): void {
+    if (!standsOnBase(events)) this.#origins.set(messages, sharedOf(file, saves, messages));
+  }
+
   /** Nobody adds to this generation any more. */
   async seal(id: string, number: number): Promise<void> {
     const { generations } = this.#deps;
@@ -166,23 +191,22 @@ export class EventLogs {
     const { generations } = this.#deps;
     const listing = await folder.list();
     if (listing === undefined) return { kind: 'nothing' };
-    const closed = { kind: 'closed', listing } as const;
     try {
       const log = await generations.readNewest(folder, id, listing);
-      if (
-        log === undefined ||
-        log.events.length === 0 ||
-        log.file.scan.isSealed ||
-        log.number < listing.topLease
-      )
-        return { ...closed, isLost: false };
+      if (log === undefined || log.events.length === 0) return { kind: 'closed', listing, damage: undefined };
+      if (log.file.scan.isSealed || log.number < listing.topLease) return { kind: 'sealed', listing };
       const state = log.file.scan.isGone ? undefined : stateOf(log, generations.kind);
       return { kind: 'open', log: await this.#keep(knownFrom(log, state)) };
     } catch (error) {
-      // A save replaces the state whole, so it also heals a damaged one; what was left of its history goes.
-      if (isDamage(error)) return { ...closed, isLost: true };
+      if (isDamage(error)) return { kind: 'closed', listing, damage: error };
       throw error;
     }
+  }
+
+  async #goOn(folder: LogFolder, id: string, listing: FolderListing): Promise<void> {
+    const { generations, numbering } = this.#deps;
+    const number = await numbering.next(folder, id, listing);
+    if (number !== undefined) await generations.open(folder, id, number);
   }
 
   /** `false` when another writer was first; nothing is written then. */
@@ -224,40 +248,76 @@ export class EventLogs {
     folder: LogFolder,
     id: string,
     next: Checkpoint,
-    found: Exclude<Found, { readonly kind: 'open' }>,
+    found: Extract<Found, { readonly kind: 'closed' }>,
   ): Promise<boolean> {
     const { generations, numbering } = this.#deps;
-    if (found.kind === 'nothing') {
-      const first = await numbering.first(id);
-      const log = this.#firstLog(id, first.number, nextEvent(undefined, next));
-      const files = [...first.files, { name: first.logName, bytes: log.bytes }];
-      if ((await folder.create(files, { sync: true })) !== 'made') return false;
-      await numbering.afterFirst(folder, id, first.number);
-      await this.#keepBegun(folder, id, next, log.sum);
-      return true;
-    }
     const number = await numbering.next(folder, id, found.listing);
     if (number === undefined) return false;
-    if (found.isLost) await generations.seal(folder, id, found.listing.topLog);
+    if (found.damage !== undefined) await generations.seal(folder, id, found.listing.topLog);
     else await generations.open(folder, id, number);
     const listing = await folder.list();
     // Something went on from before: the save comes behind it.
     if (listing === undefined || listing.topLog >= number || listing.top > number) return false;
     const log = this.#firstLog(id, number, await this.#firstEvent(folder, id, number, next));
     const witness = folder.witnessOf(listing);
-    if ((await folder.publish(number, 'jsonl', log.bytes, { witness, sync: 'name' })) !== 'made')
-      return false;
-    await generations.disk.syncFolder(folder.root);
-    const known = await this.#keepBegun(folder, id, next, log.sum);
+    try {
+      if ((await folder.publish(number, 'jsonl', log.bytes, { witness, sync: 'name' })) !== 'made')
+        return false;
+      await generations.disk.syncFolder(folder.root);
+    } catch (error) {
+      await this.#takeBack(folder, id, number, log);
+      throw error;
+    }
+    const known = await this.#keepBegun(folder, id, next, log);
     if (known !== undefined) await this.#removeOlder(folder, known);
     return true;
   }
 
+  /** The first save of all. */
+  async #beginFolder(folder: LogFolder, id: string, next: Checkpoint): Promise<boolean> {
+    const { numbering } = this.#deps;
+    const number = await numbering.first();
+    let log: EncodedLog | undefined;
+    const fill = async (temp: LogFolder): Promise<void> => {
+      await numbering.fillFirst(temp, id, number);
+      log = this.#firstLog(id, number, await this.#firstEvent(temp, id, number, next));
+      await temp.fill(number, 'jsonl', log.bytes, { sync: true });
+    };
+    try {
+      if ((await folder.create(fill, { sync: true })) !== 'made') return false;
+    } catch (error) {
+      if (log !== undefined) await this.#takeBack(folder, id, number, log);
+      throw error;
+    }
+    await numbering.afterFirst(folder, id, number);
+    if (log !== undefined) await this.#keepBegun(folder, id, next, log);
+    return true;
+  }
+
+  /** A log that has its name but may not survive a power cut goes again: nobody was told that its save is stored. */
+  async #takeBack(folder: LogFolder, id: string, number: number, log: EncodedLog): Promise<void> {
+    const { generations } = this.#deps;
+    try {
+      if ((await folder.list())?.topLog !== number) return;
+      const sealed = await generations.seal(folder, id, number);
+      // Unless somebody has gone on from it.
+      if (
+        sealed?.state !== 'whole' ||
+        sealed.log.events.length !== 1 ||
+        sealed.log.file.scan.lastSave !== log.sum
+      )
+        return;
+      await generations.disk.remove(folder.pathOf(number, 'jsonl'));
+    } catch {
+      // The disk is not to be had; what went wrong first is reported.
+      return undefined;
+    }
+  }
+
   /** The state as a base. Messages that are stored with a session are referred to: the file gets a second name, here. */
   async #firstEvent(folder: LogFolder, id: string, number: number, next: Checkpoint): Promise<LogEvent> {
-    const whole = nextEvent(undefined, next);
-    const shared = this.#deps.sharedWith(id, next);
-    if (shared === undefined) return whole;
+    const shared = this.#storedElsewhere(id, next);
+    if (shared === undefined) return nextEvent(undefined, next);
     const { disk } = this.#deps.generations;
     const base = folder.pathOf(number, 'base');
     try {
@@ -267,11 +327,21 @@ export class EventLogs {
         return nextEvent(undefined, next, shared);
       }
     } catch {
-      // No links here, or the session has just gone on in another file. Then the run has its own copy.
-      return whole;
+      // No links here, or that log has just gone on in another file. Then this one has its own copy.
+      return nextEvent(undefined, next);
     }
     await disk.removeQuietly(base);
-    return whole;
+    return nextEvent(undefined, next);
+  }
+
+  /** The log that holds what a new one begins with: the one its messages come from, its session's, or the one it was forked from. */
+  #storedElsewhere(id: string, next: Checkpoint): SharedMessages | undefined {
+    const source = next.forkedFrom?.sessionId;
+    return (
+      this.#origins.get(next.messages) ??
+      this.#deps.storedBy(id, next) ??
+      (source === undefined ? undefined : sharedFrom(this.#known.get(source), next))
+    );
   }
 
   #firstLog(id: string, generation: number, event: LogEvent): EncodedLog {
@@ -283,7 +353,7 @@ export class EventLogs {
     folder: LogFolder,
     id: string,
     next: Checkpoint,
-    sum: number,
+    { sum }: EncodedLog,
   ): Promise<KnownLog | undefined> {
     const log = await this.#deps.generations.readNewest(folder, id);
     if (log?.file.scan.sum !== sum) return undefined;
@@ -337,14 +407,16 @@ export class EventLogs {
 /** Not worth a new file. */
 const SMALL_LOG_BYTES = 16 * 1024;
 
-/** The highest generation that a writer would look at. */
+/** The highest generation that a writer would touch. */
 function numberOf(found: Found): number {
   switch (found.kind) {
     case 'nothing':
-      return 0;
+      // A run that is begun anew is nobody's yet: not that of one whose lease is gone with its files.
+      return Infinity;
     case 'open':
       return found.log.number;
     case 'closed':
+    case 'sealed':
       return found.listing.top;
     default:
       return assertNever(found);

@@ -10,7 +10,7 @@ import {
 } from '@lousho/contract';
 import { decodeRecord, encodeRecord } from './checked-record.ts';
 import { isTemp, type Disk } from './disk.ts';
-import { damageError, isDamage, isMissing } from './file-errors.ts';
+import { damageError, isDamage } from './file-errors.ts';
 import { fileNameOf } from './file-names.ts';
 import type { KeyedQueue } from './keyed-queue.ts';
 import type { Operations } from './operations.ts';
@@ -111,7 +111,7 @@ export class FileApprovals implements ApprovalStore {
   }
 
   async #read(id: string): Promise<ApprovalRecord | undefined> {
-    const bytes = await this.#readFile(this.#fileOf(id));
+    const bytes = await this.#deps.disk.readIfThere(this.#fileOf(id));
     if (bytes === undefined) return undefined;
     try {
       const record = parseApprovalRecord(decodeRecord(bytes), id);
@@ -123,7 +123,7 @@ export class FileApprovals implements ApprovalStore {
   }
 
   async #readIntact(name: string): Promise<ApprovalRecord | undefined> {
-    const bytes = await this.#readFile(path.join(this.#deps.root, name));
+    const bytes = await this.#deps.disk.readIfThere(path.join(this.#deps.root, name));
     if (bytes === undefined) return undefined;
     try {
       const stored = decodeRecord(bytes) as { readonly id?: unknown };
@@ -136,21 +136,12 @@ export class FileApprovals implements ApprovalStore {
 
   /** Two ids of one hash: the file of the first is not the second's to take away. */
   async #isOfAnother(id: string): Promise<boolean> {
-    const bytes = await this.#readFile(this.#fileOf(id));
+    const bytes = await this.#deps.disk.readIfThere(this.#fileOf(id));
     try {
       return bytes !== undefined && (decodeRecord(bytes) as { readonly id: unknown }).id !== id;
     } catch {
       // Nobody can read it, so it is what has its name.
       return false;
-    }
-  }
-
-  async #readFile(file: string): Promise<Buffer | undefined> {
-    try {
-      return await this.#deps.disk.readFile(file);
-    } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw error;
     }
   }
 

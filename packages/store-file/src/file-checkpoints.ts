@@ -87,7 +87,7 @@ export class FileCheckpoints implements FullCheckpointStore {
     const { historyLimit, generations, logs } = this.#deps;
     return this.#read('history', id, async () => {
       if (historyLimit === 0 || options.limit === 0) return [];
-      return readHistory(generations, logs.folderOf(id), id, options);
+      return readHistory(logs, generations, id, options);
     });
   }
 

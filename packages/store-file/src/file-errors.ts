@@ -45,6 +45,6 @@ export function damageError(cause: unknown, record: DamagedRecord, id: string): 
   return new SDKError('LOUSHO_CHECKPOINT_CORRUPT', { id, record }, { cause });
 }
 
-export function isDamage(error: unknown): boolean {
+export function isDamage(error: unknown): error is SDKError<'LOUSHO_CHECKPOINT_CORRUPT'> {
   return isSDKError(error, 'LOUSHO_CHECKPOINT_CORRUPT');
 }

@@ -3,7 +3,6 @@ import {
   CHECKPOINT_VERSION,
   assertCheckpointId,
   deepFreeze,
-  extendsList,
   frozenCopy,
   parseSessionRecord,
   type Checkpoint,
@@ -11,7 +10,7 @@ import {
   type SessionStore,
 } from '@lousho/contract';
 import { isTemp } from './disk.ts';
-import type { EventLogs, SharedMessages } from './event-logs.ts';
+import type { EventLogs } from './event-logs.ts';
 import type { Generations } from './generations.ts';
 import { isEmptyLog, listIfFolder, ownIdOf, readSavedAt } from './header-reader.ts';
 import type { KeyedQueue } from './keyed-queue.ts';
@@ -132,18 +131,6 @@ export class FileSessions implements SessionStore {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) if (await this.#tryToRemove(id)) return;
       throw new Error(`the session "${id}" was written by others all the time`);
     });
-  }
-
-  /** The messages of a session's log, if this state begins with the very objects that the store wrote or gave. */
-  sharedWith(sessionId: string, state: Checkpoint): SharedMessages | undefined {
-    const known = this.#deps.logs.known(sessionId);
-    for (const stored of [known?.checkpoint, known?.loaded]) {
-      if (known === undefined || stored === undefined || stored.messages.length === 0) continue;
-      if (!extendsList(stored.messages, state.messages)) continue;
-      const { path, identity } = known.file;
-      return { path, identity, of: String(known.eventCount), messages: stored.messages };
-    }
-    return undefined;
   }
 
   async #idIn(folder: LogFolder): Promise<string | undefined> {

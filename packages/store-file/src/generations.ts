@@ -2,13 +2,19 @@
  * From one generation of a log to the next. The old one is sealed, so that what counts in it is final; the new one begins with what goes
  * on, and is there whole or not at all. Whoever finds a step undone may do it: the outcome is the same.
  */
-import { type LogEvent } from '@lousho/contract';
 import type { Descriptors } from './descriptors.ts';
 import type { Disk, Published } from './disk.ts';
 import { codeOf, isDamage, isMissing } from './file-errors.ts';
 import { LogFile } from './log-file.ts';
 import type { FolderListing, LogFolder } from './log-folder.ts';
-import { carriedEvents, encodeLog, readLog, type LogKind, type StoredLog } from './log-reader.ts';
+import {
+  carriedEvents,
+  encodeLog,
+  readLog,
+  standsOnBase,
+  type LogKind,
+  type StoredLog,
+} from './log-reader.ts';
 
 /** A log as it will never change again. */
 export type SealedLog =
@@ -149,10 +155,6 @@ export class Generations {
   ): { readonly kind: LogKind['kind']; readonly id: string; readonly generation: number } {
     return { kind: this.kind.kind, id, generation };
   }
-}
-
-function standsOnBase(events: readonly LogEvent[]): boolean {
-  return events.some(({ b }) => typeof b === 'object');
 }
 
 function sum(sizes: readonly number[]): number {

@@ -11,7 +11,6 @@ import {
 } from '@lousho/contract';
 import { decodeRecord } from './checked-record.ts';
 import type { Disk } from './disk.ts';
-import { isMissing } from './file-errors.ts';
 import { fileNameOf, idOfFileName } from './file-names.ts';
 import type { Generations } from './generations.ts';
 import type { FolderListing, LogFolder } from './log-folder.ts';
@@ -88,18 +87,11 @@ export async function ownIdOf(
   const plain = idOfFileName(folder.name);
   if (plain !== undefined)
     return isCheckpointId(plain) && fileNameOf(plain) === folder.name ? plain : undefined;
-  try {
-    const [path, read] =
-      listing.topLog > 0
-        ? [folder.pathOf(listing.topLog, 'jsonl'), idInLog]
-        : [folder.pathOf(listing.topLease, 'lease'), idInLease];
-    const inside = await read(disk, path);
-    // Damaged: the name is all that is known of it.
-    return inside !== undefined && fileNameOf(inside) === folder.name ? inside : folder.name;
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
+  const inside =
+    (await idInLog(disk, folder.pathOf(listing.topLog, 'jsonl'))) ??
+    (await idInLease(disk, folder.pathOf(listing.topLease, 'lease')));
+  // Damaged: the name is all that is known of it.
+  return inside !== undefined && fileNameOf(inside) === folder.name ? inside : folder.name;
 }
 
 async function idInLog(disk: Disk, path: string): Promise<string | undefined> {
@@ -107,9 +99,9 @@ async function idInLog(disk: Disk, path: string): Promise<string | undefined> {
 }
 
 async function idInLease(disk: Disk, path: string): Promise<string | undefined> {
-  const bytes = await disk.readFile(path);
+  const bytes = await disk.readIfThere(path);
   try {
-    return (decodeRecord(bytes) as LeaseRecord).id;
+    return bytes && (decodeRecord(bytes) as LeaseRecord).id;
   } catch {
     return undefined;
   }
@@ -125,14 +117,9 @@ export async function listIfFolder(folder: LogFolder): Promise<FolderListing | u
   }
 }
 
-/** Never takes a save: its run was deleted. */
+/** Never takes a save: what it was the log of is deleted. */
 export async function isEmptyLog(disk: Disk, folder: LogFolder, number: number): Promise<boolean> {
-  try {
-    return (await readHead(disk, folder.pathOf(number, 'jsonl')))?.saves === 0;
-  } catch (error) {
-    if (isMissing(error)) return true;
-    throw error;
-  }
+  return (await readHead(disk, folder.pathOf(number, 'jsonl')))?.saves === 0;
 }
 
 interface LogEnds {
@@ -172,7 +159,7 @@ function checkedHeader(header: CheckpointHeader, id: string): CheckpointHeader {
 }
 
 async function readHead(disk: Disk, path: string): Promise<LogHeader | undefined> {
-  return disk.use(path, 'read', async (fd) => headerIn(await disk.readRange(fd, 0, HEAD_LENGTH)));
+  return disk.useIfThere(path, 'read', async (fd) => headerIn(await disk.readRange(fd, 0, HEAD_LENGTH)));
 }
 
 function headerIn(head: Buffer): LogHeader | undefined {
@@ -183,21 +170,16 @@ function headerIn(head: Buffer): LogHeader | undefined {
 
 /** `undefined` when they do not tell: then the log has to be read whole. */
 async function readEndsOnly(disk: Disk, path: string): Promise<LogEnds | undefined> {
-  try {
-    return await disk.use(path, 'read', async (fd) => {
-      const { size } = await disk.fs.stat(fd);
-      if (size <= SMALL_LENGTH) return undefined;
-      const header = headerIn(await disk.readRange(fd, 0, HEAD_LENGTH));
-      const last = lastSave(await disk.readRange(fd, size - TAIL_LENGTH, size));
-      if (header === undefined || last === undefined) return undefined;
-      const { saves, factsAt, event } = last;
-      const facts = event.f ?? factsIn(await disk.readRange(fd, factsAt, factsAt + TAIL_LENGTH));
-      return facts === undefined ? undefined : { header, saves, facts, last: event };
-    });
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
+  return disk.useIfThere(path, 'read', async (fd) => {
+    const { size } = await disk.fs.stat(fd);
+    if (size <= SMALL_LENGTH) return undefined;
+    const header = headerIn(await disk.readRange(fd, 0, HEAD_LENGTH));
+    const last = lastSave(await disk.readRange(fd, size - TAIL_LENGTH, size));
+    if (header === undefined || last === undefined) return undefined;
+    const { saves, factsAt, event } = last;
+    const facts = event.f ?? factsIn(await disk.readRange(fd, factsAt, factsAt + TAIL_LENGTH));
+    return facts === undefined ? undefined : { header, saves, facts, last: event };
+  });
 }
 
 interface LastSave {

@@ -1,7 +1,7 @@
 /** What the store remembers of the logs it wrote or read last, so that a save needs no look at what is stored. */
-import type { Checkpoint, LogEvent } from '@lousho/contract';
+import { extendsList, type Checkpoint, type LogEvent, type Message } from '@lousho/contract';
 import type { LogFile } from './log-file.ts';
-import type { StoredLog } from './log-reader.ts';
+import { standsOnBase, type StoredLog } from './log-reader.ts';
 
 export interface KnownLog {
   readonly id: string;
@@ -21,6 +21,39 @@ export interface KnownLog {
   isNameSynced: boolean;
   /** There may be older generations beside it. */
   hasOlder: boolean;
+  /** It begins with messages of another log. */
+  readonly hasBase: boolean;
+}
+
+/** Messages that are stored in a log, which another log may begin with. */
+export interface SharedMessages {
+  readonly path: string;
+  readonly identity: string;
+  /** So many saves of that log hold them. */
+  readonly of: string;
+  readonly messages: readonly Message[];
+}
+
+/** A copy of fewer costs less than a second name for the file they are in. */
+const FEWEST_SHARED = 4;
+
+/** What the log holds of this state, if that begins with the very objects that were written or read there. */
+export function sharedFrom(known: KnownLog | undefined, state: Checkpoint): SharedMessages | undefined {
+  if (known === undefined || known.hasBase) return undefined;
+  for (const stored of [known.checkpoint, known.loaded]) {
+    if (stored === undefined || stored.messages.length < FEWEST_SHARED) continue;
+    if (extendsList(stored.messages, state.messages))
+      return sharedOf(known.file, known.eventCount, stored.messages);
+  }
+  return undefined;
+}
+
+export function sharedOf(
+  { path, identity }: LogFile,
+  saves: number,
+  messages: readonly Message[],
+): SharedMessages {
+  return { path, identity, of: String(saves), messages };
 }
 
 /** Finding out costs as much as reading the log once. */
@@ -86,6 +119,7 @@ export function knownFrom(log: StoredLog, checkpoint: Checkpoint | undefined): K
     compactAtBytes: nextCompaction(bytes),
     isNameSynced: false,
     hasOlder: true,
+    hasBase: standsOnBase(events),
   };
 }
 

@@ -2,9 +2,8 @@
 import { endLease, type Clock, type LeaseRecord } from '@lousho/contract';
 import { decodeRecord, encodeRecord } from './checked-record.ts';
 import type { Disk } from './disk.ts';
-import { isMissing } from './file-errors.ts';
 import type { FenceFloor } from './fence-floor.ts';
-import { numberedName, type FolderListing, type LogFolder } from './log-folder.ts';
+import type { FolderListing, LogFolder } from './log-folder.ts';
 
 export interface StoredLease {
   readonly number: number;
@@ -48,6 +47,11 @@ export class LeaseFiles {
     return before === undefined ? this.#claimFirst(folder, record) : this.#claimNext(folder, before, record);
   }
 
+  /** Of a run that is begun without a lease, in a folder that nobody else knows. */
+  async fillFirst(temp: LogFolder, id: string, number: number): Promise<void> {
+    await temp.fill(number, 'lease', bytesOf(noLease(id, number)), { sync: true });
+  }
+
   /** The same lease under the next number: for a log that has to go on in a new file. */
   async continue(folder: LogFolder, id: string, listing: FolderListing): Promise<number | undefined> {
     const newest = await this.newest(folder, listing);
@@ -57,17 +61,13 @@ export class LeaseFiles {
 
   /** `false` when the file is gone: then it does not count any more. */
   async rewrite(folder: LogFolder, { number, record }: StoredLease): Promise<boolean> {
-    try {
-      // Not by a new file under the same name: that would bring back a lease whose run was deleted meanwhile.
-      await this.disk.use(folder.pathOf(number, 'lease'), 'update', async (fd) => {
-        const { size } = await this.disk.fs.stat(fd);
-        await this.disk.writeAll(fd, encodeRecord(record, size));
-      });
+    // Not by a new file under the same name: that would bring back a lease whose run was deleted meanwhile.
+    const written = await this.disk.useIfThere(folder.pathOf(number, 'lease'), 'update', async (fd) => {
+      const { size } = await this.disk.fs.stat(fd);
+      await this.disk.writeAll(fd, encodeRecord(record, size));
       return true;
-    } catch (error) {
-      if (isMissing(error)) return false;
-      throw error;
-    }
+    });
+    return written === true;
   }
 
   /**
@@ -97,8 +97,11 @@ export class LeaseFiles {
     record: (number: number) => LeaseRecord,
   ): Promise<StoredLease | undefined> {
     const first = (await this.floor.read()) + 1;
-    const files = [{ name: numberedName(first, 'lease'), bytes: bytesOf(record(first)) }];
-    if ((await folder.create(files, { sync: false })) !== 'made') return undefined;
+    const published = await folder.create(
+      (temp) => temp.fill(first, 'lease', bytesOf(record(first)), { sync: false }),
+      { sync: false },
+    );
+    if (published !== 'made') return undefined;
     const number = await this.raiseAboveFloor(folder, first, record);
     return number === undefined ? undefined : { number, record: record(number) };
   }
@@ -127,12 +130,10 @@ export class LeaseFiles {
   async #read(folder: LogFolder, number: number): Promise<LeaseRecord | undefined> {
     const file = folder.pathOf(number, 'lease');
     for (let reads = 1; ; reads += 1) {
-      try {
-        return decodeRecord(await this.disk.readFile(file)) as LeaseRecord;
-      } catch (error) {
-        if (isMissing(error)) return undefined;
-        if (error instanceof Error && 'syscall' in error) throw error;
-      }
+      const bytes = await this.disk.readIfThere(file);
+      if (bytes === undefined) return undefined;
+      const record = leaseIn(bytes);
+      if (record !== undefined) return record;
       if (reads === READS) return this.#unreadable(file, number);
       await this.disk.fs.pause(reads);
     }
@@ -158,6 +159,14 @@ export function noLease(id: string, number: number): LeaseRecord {
   return endLease({ id, owner: '', fence: number, renewCount: 0, expiresAtMs: 0, ttlMs: 0 });
 }
 
-export function bytesOf(record: LeaseRecord): Buffer {
+function bytesOf(record: LeaseRecord): Buffer {
   return encodeRecord(record, RECORD_LENGTH);
+}
+
+function leaseIn(bytes: Buffer): LeaseRecord | undefined {
+  try {
+    return decodeRecord(bytes) as LeaseRecord;
+  } catch {
+    return undefined;
+  }
 }

@@ -2,7 +2,6 @@
 import { SDKError, type LogEvent } from '@lousho/contract';
 import type { Descriptors, FileOnDisk } from './descriptors.ts';
 import type { Disk } from './disk.ts';
-import { isMissing } from './file-errors.ts';
 import { encodeForcedSeal, encodeSave, encodeSeal, type EncodedLine } from './log-lines.ts';
 import { LogScan, type ScannedSave } from './log-scan.ts';
 
@@ -33,16 +32,11 @@ export class LogFile implements FileOnDisk {
     disk: Disk,
     path: string,
   ): Promise<{ readonly file: LogFile; readonly saves: ScannedSave[] } | undefined> {
-    try {
-      return await disk.use(path, 'read', async (fd) => {
-        const { identity, size } = await disk.fs.stat(fd);
-        const file = new LogFile(disk, path, identity);
-        return { file, saves: file.scan.feed(await disk.readRange(fd, 0, size)) };
-      });
-    } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw error;
-    }
+    return disk.useIfThere(path, 'read', async (fd) => {
+      const { identity, size } = await disk.fs.stat(fd);
+      const file = new LogFile(disk, path, identity);
+      return { file, saves: file.scan.feed(await disk.readRange(fd, 0, size)) };
+    });
   }
 
   /**
@@ -114,8 +108,8 @@ export class LogFile implements FileOnDisk {
     try {
       await this.disk.writeAll(fd, bytes, progress);
       const [stat] = await Promise.all([fs.stat(fd), sync && isSynced ? fs.syncData(fd) : undefined]);
-      // Whoever deletes a log seals it first.
-      if (stat.names === 0 && stat.size === size + bytes.length)
+      // Whoever deletes a log seals it first, so nobody of us did.
+      if (sync && stat.names === 0 && stat.size === size + bytes.length)
         throw new SDKError('LOUSHO_STORE_REPLACED', { path: this.path });
       return stat.size === size + bytes.length;
     } catch (error) {

@@ -24,7 +24,7 @@ export interface FolderListing {
 
 const NUMBERED = /^(\d{10})\.(lease|jsonl|base)$/;
 
-export function numberedName(number: number, kind: FileKind): string {
+function numberedName(number: number, kind: FileKind): string {
   return `${String(number).padStart(10, '0')}.${kind}`;
 }
 
@@ -68,26 +68,35 @@ export class LogFolder {
     return top === 0 ? undefined : { leases, logs, bases, topLease, topLog, top };
   }
 
-  /** The folder with its first files, all at once. `taken` when there is one already. */
+  /** The folder with its first files, all at once; `fill` puts them in. `taken` when there is one already. */
   async create(
-    files: readonly { readonly name: string; readonly bytes: Uint8Array }[],
+    fill: (temp: LogFolder) => Promise<void>,
     { sync }: { readonly sync: boolean },
   ): Promise<Published> {
     const temp = new LogFolder(this.disk, this.root, path.basename(this.disk.tempName(this.root)));
     await this.disk.makeFolders(this.root);
     try {
       await this.disk.fs.makeFolder(temp.path);
-      for (const { name, bytes } of files)
-        await this.disk.writeNew(path.join(temp.path, name), bytes, { sync });
+      await fill(temp);
       if (sync) await this.disk.syncFolder(temp.path);
-      const published = await this.disk.publishFolder(temp.path, this.path);
+      const published = await this.#takeName(temp);
       if (published === 'made' && sync) await this.disk.syncFolder(this.root);
-      if (published !== 'made') await temp.#removeWithContent();
+      await temp.#removeWithContent();
       return published;
     } catch (error) {
       await temp.#removeWithContent();
       throw error;
     }
+  }
+
+  /** Of a folder that nobody else knows. */
+  async fill(
+    number: number,
+    kind: FileKind,
+    bytes: Uint8Array,
+    { sync }: { readonly sync: boolean },
+  ): Promise<void> {
+    await this.disk.writeNew(this.pathOf(number, kind), bytes, { sync });
   }
 
   /**
@@ -112,32 +121,72 @@ export class LogFolder {
     return published;
   }
 
-  /** The logs below this one, and the leases below the newest. */
+  /** What the log with this number has made superfluous. */
   async removeOlder(topLog: number): Promise<void> {
-    const listing = await this.list();
-    if (listing === undefined) return;
-    const { leases, logs, bases, topLease } = listing;
-    for (const number of logs) if (number < topLog) await this.disk.remove(this.pathOf(number, 'jsonl'));
-    for (const number of bases) if (number < topLog) await this.disk.remove(this.pathOf(number, 'base'));
-    for (const number of leases) if (number < topLease) await this.disk.remove(this.pathOf(number, 'lease'));
+    await this.#removeNumbers((number, { topLease }) => number < Math.min(topLog, topLease || Infinity));
     await this.disk.removeOldTemps(this.path);
   }
 
   /** Everything up to this number, then the folder, if nobody has begun anything new in it. */
   async removeUpTo(number: number): Promise<void> {
-    const listing = await this.list();
-    // Leases before logs: a log without a lease still keeps its number from being used again.
-    for (const kind of ['lease', 'jsonl', 'base'] as const) {
-      const numbers =
-        listing === undefined
-          ? []
-          : { lease: listing.leases, jsonl: listing.logs, base: listing.bases }[kind];
-      for (const one of numbers) if (one <= number) await this.disk.remove(this.pathOf(one, kind));
-    }
+    await this.#removeNumbers((one) => one <= number);
     // Never by listing alone: the folder may be another run's by now.
     for (const name of (await this.disk.listIfThere(this.path)) ?? [])
-      if (isTemp(name)) await this.disk.removeQuietly(path.join(this.path, name));
+      if (isTemp(name) || !(NUMBERED.test(name) || name.startsWith('.')))
+        await this.disk.removeQuietly(path.join(this.path, name));
     await this.disk.removeFolder(this.path);
+  }
+
+  /**
+   * A number's name is free again once it is removed, and somebody who was stopped may be about to give it to a file of his. Such a
+   * file was written for something that goes before: what it looked for as its witness. So, one number after the other: the lease, then
+   * every file that has no name yet, and only then the log. Whoever wrote his file before has lost it; whoever writes it later finds
+   * no witness.
+   */
+  async #removeNumbers(isToGo: (number: number, listing: FolderListing) => boolean): Promise<void> {
+    const listing = await this.list();
+    if (listing === undefined) return;
+    const numbers = new Set([...listing.leases, ...listing.logs, ...listing.bases]);
+    for (const number of [...numbers].sort((a, b) => a - b)) {
+      if (!isToGo(number, listing)) return;
+      if (listing.leases.includes(number)) await this.disk.remove(this.pathOf(number, 'lease'));
+      await this.#removeTemps();
+      if (listing.logs.includes(number)) await this.disk.remove(this.pathOf(number, 'jsonl'));
+      if (listing.bases.includes(number)) await this.disk.remove(this.pathOf(number, 'base'));
+    }
+  }
+
+  /** Those who wrote them begin again. */
+  async #removeTemps(): Promise<void> {
+    for (const name of (await this.disk.listIfThere(this.path)) ?? [])
+      if (isTemp(name)) await this.disk.remove(path.join(this.path, name));
+  }
+
+  async #takeName(temp: LogFolder): Promise<Published> {
+    const published = await this.disk.publishFolder(temp.path, this.path);
+    if (published !== 'taken' || (await this.list()) !== undefined) return published;
+    // What a process left that died in the middle of making or removing a run. Not every file system lets an empty folder be replaced.
+    await this.#removeTemps();
+    if (await this.disk.removeFolder(this.path)) return this.disk.publishFolder(temp.path, this.path);
+    return this.#moveIn(temp);
+  }
+
+  /** Other files are in the folder: of a person, or deleted ones that some file systems keep while a process has them open. */
+  async #moveIn(temp: LogFolder): Promise<Published> {
+    const number = (await temp.list())?.top ?? 0;
+    // The first name decides who begins the run.
+    for (const kind of ['lease', 'base', 'jsonl'] as const) {
+      if ((await this.disk.statIfThere(temp.pathOf(number, kind))) === undefined) continue;
+      const published = await this.disk.publish(temp.pathOf(number, kind), this.pathOf(number, kind));
+      if (published !== 'made') return published;
+      const listing = await this.list();
+      const isAlone =
+        listing !== undefined && [...listing.leases, ...listing.logs].every((one) => one === number);
+      if (isAlone) continue;
+      await this.disk.remove(this.pathOf(number, kind));
+      return 'taken';
+    }
+    return 'made';
   }
 
   /** Of a folder that nobody else knows. */

@@ -58,7 +58,7 @@ export async function readLog(
   // A base goes after its log.
   if (messages === undefined && (await disk.statIfThere(path)) === undefined) return undefined;
   if (messages === undefined)
-    throw damageError(new Error('the messages of its session are not beside it'), kind.record, id);
+    throw damageError(new Error('the messages that it begins with are not beside it'), kind.record, id);
   return { id, number, file, events, sizes, messagesOf: (of) => (of === base.of ? messages : undefined) };
 }
 
@@ -102,12 +102,17 @@ function parseSaves(saves: readonly ScannedSave[]): LogEvent[] {
   return events;
 }
 
-/** What the log of a session held after so many commits: a turn of it begins with that. `undefined` when it does not hold them. */
-async function readBase(disk: Disk, path: string, commits: number): Promise<readonly Message[] | undefined> {
+/** What another log held after so many saves: this one begins with that. `undefined` when it does not hold them. */
+async function readBase(disk: Disk, path: string, saves: number): Promise<readonly Message[] | undefined> {
   const read = await LogFile.read(disk, path);
-  if (read?.file.scan.header?.kind !== 'session' || read.saves.length < commits) return undefined;
-  const state = foldEvents(parseSaves(read.saves.slice(0, commits))) as Pick<Checkpoint, 'messages'>;
+  if (read === undefined || read.saves.length < saves) return undefined;
+  const state = foldEvents(parseSaves(read.saves.slice(0, saves))) as Pick<Checkpoint, 'messages'>;
   return state.messages;
+}
+
+/** Whether the log needs another one, which lies beside it under its number. */
+export function standsOnBase(events: readonly LogEvent[]): boolean {
+  return events.some(({ b }) => typeof b === 'object');
 }
 
 /** The state after the last event, frozen. @throws LOUSHO_CHECKPOINT_CORRUPT, LOUSHO_STORE_VERSION_UNSUPPORTED */

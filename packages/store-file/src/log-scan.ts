@@ -29,6 +29,8 @@ export class LogScan implements ChainEnd {
   header: LogHeader | undefined;
   count = 0;
   sum = NO_SUM;
+  /** Checksum of the last save that counts. */
+  lastSave = NO_SUM;
   factsAt = 0;
   isSealed = false;
   /** Bytes seen. */
@@ -60,6 +62,7 @@ export class LogScan implements ChainEnd {
   noteSave(line: ChainEnd, length: number): void {
     this.count = line.count;
     this.sum = line.sum;
+    this.lastSave = line.sum;
     this.factsAt = line.factsAt;
     this.size += length;
     this.linesEnd = this.size;
@@ -131,6 +134,7 @@ export class LogScan implements ChainEnd {
     }
     this.count = number;
     this.sum = sum;
+    this.lastSave = sum;
     this.factsAt = Number(place[2]);
     this.#content = undefined;
     // It stood in front of a save that was written for the one before: nobody was told that it is stored.

@@ -2,7 +2,6 @@
 import path from 'node:path';
 import { ConfigurationError, SDKError } from '@lousho/contract';
 import type { Disk } from './disk.ts';
-import { isMissing } from './file-errors.ts';
 import { FILE_FORMAT } from './log-lines.ts';
 
 export class StoreFormat {
@@ -12,8 +11,7 @@ export class StoreFormat {
   /** Where files are written on their way to their names. */
   readonly #tempFolders: readonly string[];
   #isKnown = false;
-  #isSwept = false;
-  #writing: Promise<void> | undefined;
+  #writable: Promise<void> | undefined;
 
   constructor(disk: Disk, folder: string, tempFolders: readonly string[]) {
     this.#disk = disk;
@@ -25,9 +23,9 @@ export class StoreFormat {
   /** Before anything is read. A folder that is not there yet is fine. @throws LOUSHO_STORE_VERSION_UNSUPPORTED, LOUSHO_STORE_READ_FAILED */
   async assertReadable(): Promise<void> {
     if (this.#isKnown) return;
-    const text = await this.#read();
-    if (text === undefined) return;
-    const found = formatOf(text);
+    const bytes = await this.#disk.readIfThere(this.#file);
+    if (bytes === undefined) return;
+    const found = formatOf(bytes.toString('utf8'));
     if (found === undefined)
       throw new SDKError(
         'LOUSHO_STORE_READ_FAILED',
@@ -39,32 +37,24 @@ export class StoreFormat {
     this.#isKnown = true;
   }
 
-  /** Before anything is written. @throws as `assertReadable`, the file system's errors */
-  async assertWritable(): Promise<void> {
-    if (!this.#isKnown) await this.#make();
-    if (this.#isSwept) return;
-    this.#isSwept = true;
-    for (const folder of this.#tempFolders) await this.#disk.removeOldTemps(folder);
+  /**
+   * Before anything is written. All callers wait for one promise, so they go on in the order in which they came.
+   * @throws as `assertReadable`, the file system's errors
+   */
+  assertWritable(): Promise<void> {
+    this.#writable ??= this.#makeWritable().catch((error: unknown) => {
+      this.#writable = undefined;
+      throw error;
+    });
+    return this.#writable;
   }
 
-  async #make(): Promise<void> {
+  async #makeWritable(): Promise<void> {
     await this.assertReadable();
-    if (this.#isKnown) return;
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = undefined;
-    });
-    await this.#writing;
+    if (!this.#isKnown) await this.#write();
     // Another process may have been first, with another format.
     await this.assertReadable();
-  }
-
-  async #read(): Promise<string | undefined> {
-    try {
-      return (await this.#disk.readFile(this.#file)).toString('utf8');
-    } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw error;
-    }
+    for (const folder of this.#tempFolders) await this.#disk.removeOldTemps(folder);
   }
 
   async #write(): Promise<void> {

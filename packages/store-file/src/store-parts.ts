@@ -24,6 +24,7 @@ import { FileSessions, sessionKind } from './file-sessions.ts';
 import type { FileSystem } from './file-system.ts';
 import { Generations } from './generations.ts';
 import { KeyedQueue } from './keyed-queue.ts';
+import { sharedFrom } from './known-logs.ts';
 import { LeaseFiles } from './lease-files.ts';
 import { LeaseJudge } from './lease-judge.ts';
 import { LiveOwners } from './live-owners.ts';
@@ -70,7 +71,9 @@ export function storeParts(options: PartsOptions): StoreParts {
     root: sessionsRoot,
     generations: sessionGenerations,
     numbering: sessionNumbering,
-    sharedWith: () => undefined,
+    // Its revision is not known, so nobody can have expected it.
+    heals: false,
+    storedBy: () => undefined,
   });
   const sessions = new FileSessions({
     ...{ root: sessionsRoot, logs: sessionLogs, generations: sessionGenerations, operations, format, writer },
@@ -91,9 +94,10 @@ export function storeParts(options: PartsOptions): StoreParts {
     root: runsRoot,
     generations,
     numbering: runNumbering(leaseFiles, generations),
-    sharedWith(id, state) {
+    heals: true,
+    storedBy(id, state) {
       const kind = classifyCheckpointId(id);
-      return kind.kind === 'session' ? sessions.sharedWith(kind.sessionId, state) : undefined;
+      return kind.kind === 'session' ? sharedFrom(sessionLogs.known(kind.sessionId), state) : undefined;
     },
   });
   const liveOwners = new LiveOwners(folder);
