@@ -5,9 +5,9 @@ import tseslint from 'typescript-eslint';
 
 const everyPackage = ['packages/*/src/**/*.ts'];
 
-// These run wherever JavaScript runs; `@lousho/testing/node` is the one entry point for Node among them.
+// These run wherever JavaScript runs, but for their entry points `/node`.
 const neutralPackages = ['contract', 'executor', 'core', 'store-memory', 'testing'].map(sourcesOf);
-const nodeEntryPoints = ['packages/testing/src/node.ts', 'packages/testing/src/node/**/*.ts'];
+const nodeEntryPoints = ['packages/*/src/node.ts', 'packages/*/src/node/**/*.ts'];
 
 // The only files that may ask for the time, for chance or for the state of a process. All others take these from
 // their ports, so that a test can decide them.

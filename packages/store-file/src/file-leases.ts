@@ -7,12 +7,11 @@ import {
   type Lease,
   type LeaseRecord,
 } from '@lousho/contract';
+import type { LeaseJudge, LiveOwners } from '@lousho/contract/node';
 import type { EventLogs } from './event-logs.ts';
 import type { Generations } from './generations.ts';
 import type { KeyedQueue } from './keyed-queue.ts';
 import { noLease, type LeaseFiles, type StoredLease } from './lease-files.ts';
-import type { LeaseJudge } from './lease-judge.ts';
-import type { LiveOwners } from './live-owners.ts';
 import type { FolderListing, LogFolder } from './log-folder.ts';
 
 export interface LeasesDeps {
@@ -136,7 +135,8 @@ export class FileLeases {
     const listing = await folder.list();
     const stored = await files.newest(folder, listing);
     if (stored !== undefined && stored.number !== listing?.topLease) return 'again';
-    const record = await judge.judge(stored?.record, { id, owner, ttlMs });
+    const holderIsGone = await judge.isHolderGone(stored?.record, owner);
+    const record = judge.decide(stored?.record, { id, owner, ttlMs, holderIsGone });
     if (record === null) return false;
     const isOwn = stored !== undefined && stored.record.released !== true && stored.record.owner === owner;
     return isOwn ? this.#renewOwn(id, owner, ttlMs) : this.#takeOver(folder, listing, record);
@@ -167,7 +167,7 @@ export class FileLeases {
       liveOwners.remove(id, owner);
       return 'again';
     }
-    judge.forgetSighting(id);
+    judge.forget(id);
     try {
       // 2. Seal the log of the holder before, and go on in one of our own. Crash here: whoever comes next does the same again.
       await logQueue.run(id, async () => {

@@ -21,8 +21,8 @@ import {
   type StoreClaims,
   type StoreOptions,
 } from '@lousho/contract';
+import { thisMachine } from '@lousho/contract/node';
 import { nodeFileSystem } from './file-system.ts';
-import { thisMachine } from './owner-liveness.ts';
 import { storeParts, type StoreParts } from './store-parts.ts';
 
 export interface FileStoreOptions extends StoreOptions, DurabilityOptions {}

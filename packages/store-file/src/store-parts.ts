@@ -11,6 +11,7 @@ import {
   type ResolvedStoreOptions,
   type SessionStore,
 } from '@lousho/contract';
+import { LeaseJudge, LiveOwners } from '@lousho/contract/node';
 import { Descriptors } from './descriptors.ts';
 import { Disk } from './disk.ts';
 import { EventLogs } from './event-logs.ts';
@@ -26,8 +27,6 @@ import { Generations } from './generations.ts';
 import { KeyedQueue } from './keyed-queue.ts';
 import { sharedFrom } from './known-logs.ts';
 import { LeaseFiles } from './lease-files.ts';
-import { LeaseJudge } from './lease-judge.ts';
-import { LiveOwners } from './live-owners.ts';
 import type { LogKind } from './log-reader.ts';
 import { runNumbering, sessionNumbering } from './numbering.ts';
 import { Operations } from './operations.ts';

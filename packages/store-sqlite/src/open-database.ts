@@ -2,6 +2,7 @@
 import path from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { SDKError } from '@lousho/contract';
+import { fileSystemType, networkKind } from '@lousho/contract/node';
 import {
   FileWatch,
   MEMORY_PATH,
@@ -13,7 +14,6 @@ import {
   sizeOf,
 } from './database-file.ts';
 import { migrate, ownerOf, MIGRATIONS } from './migrations.ts';
-import { fileSystemType, networkKind } from './network-folder.ts';
 import { SqliteDatabase, type SynchronousLevel } from './sqlite-database.ts';
 import { isBusy, isNoDatabase, needsWriter, openError } from './sqlite-errors.ts';
 import { holdThread } from './turn-clock.ts';

@@ -4,18 +4,15 @@ import {
   endLease,
   extendLease,
   holdsLease,
-  takeLease,
   type Lease,
   type LeaseRecord,
   type Ports,
 } from '@lousho/contract';
+import { LeaseJudge, LiveOwners } from '@lousho/contract/node';
 import type { CommitQueue } from './commit-queue.ts';
 import type { DatabaseReader } from './database-reader.ts';
-import { LeaseSightings } from './lease-sightings.ts';
 import { LeaseTable } from './lease-table.ts';
-import { LiveOwners } from './live-owners.ts';
 import type { LogMark } from './log-tables.ts';
-import { TimerDelay } from './timer-delay.ts';
 
 export interface SaveCheck {
   readonly isHeld: boolean;
@@ -30,8 +27,7 @@ export class SqliteLeases {
   readonly #reader: DatabaseReader;
   readonly #ports: Ports;
   readonly #liveOwners: LiveOwners;
-  readonly #timerDelay: TimerDelay;
-  readonly #sightings: LeaseSightings;
+  readonly #judge: LeaseJudge;
   readonly #table: LeaseTable;
 
   constructor(connection: Database, queue: CommitQueue, reader: DatabaseReader, ports: Ports) {
@@ -39,13 +35,12 @@ export class SqliteLeases {
     this.#reader = reader;
     this.#ports = ports;
     this.#liveOwners = new LiveOwners(queue.database.fileKey);
-    this.#timerDelay = new TimerDelay(ports.clock);
-    this.#sightings = new LeaseSightings(ports.clock);
+    this.#judge = new LeaseJudge(ports, this.#liveOwners);
     this.#table = new LeaseTable(connection);
   }
 
   async acquire(id: string, owner: string, ttlMs: number): Promise<Lease | false> {
-    this.#timerDelay.watch();
+    this.#judge.watchDelays();
     const judged = await this.#judgeHolder(id, owner);
     const taken = await this.#queue.add({
       operation: 'acquireLease',
@@ -57,7 +52,7 @@ export class SqliteLeases {
   }
 
   async renew(id: string, owner: string, ttlMs: number, fence: number | undefined): Promise<boolean> {
-    this.#timerDelay.watch();
+    this.#judge.watchDelays();
     const renewed = await this.#queue.add({
       operation: 'renewLease',
       id,
@@ -126,30 +121,23 @@ export class SqliteLeases {
 
   /** Watches for its own delays, as a process that looks for runs to take over must. */
   watchDelays(): void {
-    this.#timerDelay.watch();
+    this.#judge.watchDelays();
   }
 
   close(): void {
-    this.#timerDelay.stop();
+    this.#judge.close();
     this.#liveOwners.clear();
   }
 
   #take(id: string, owner: string, ttlMs: number, judged: LeaseRecord | undefined): LeaseRecord | null {
     const current = this.#table.read(id) ?? this.#floorFor(id);
-    const isOthers = current !== null && current.released !== true && current.owner !== owner;
-    const taken = takeLease(current, {
-      ...{ id, owner, ttlMs },
-      nowMs: this.#ports.clock.wallMs(),
-      graceMs: current?.ttlMs ?? 0,
-      // The verdict was made before this transaction: it counts for the lease that it was made about.
-      holderIsGone: judged !== undefined && judged.owner === current?.owner && judged.fence === current.fence,
-      unchangedForMs: isOthers ? this.#sightings.unchangedForMs(current) : 0,
-      ownDelayMs: isOthers ? this.#timerDelay.withinMs(current.ttlMs) : 0,
-      holder: this.#ports.processes.own(),
-    });
+    // The verdict was made before this transaction: it counts for the lease that it was made about.
+    const holderIsGone =
+      judged !== undefined && judged.owner === current?.owner && judged.fence === current.fence;
+    const taken = this.#judge.decide(current ?? undefined, { id, owner, ttlMs, holderIsGone });
     if (taken === null) return null;
     this.#table.write(taken);
-    this.#sightings.forget(id);
+    this.#judge.forget(id);
     // Before anybody can see the lease: whoever finds it and misses it here takes its run for ended.
     this.#liveOwners.add(taken);
     return taken;
@@ -165,21 +153,7 @@ export class SqliteLeases {
   /** The lease of another owner, if that one is provably gone. */
   async #judgeHolder(id: string, owner: string): Promise<LeaseRecord | undefined> {
     const current = await this.#reader.read({ operation: 'acquireLease', read: () => this.#table.read(id) });
-    if (current === null || current.released === true || current.owner === owner) return undefined;
-    return (await this.#isGone(current)) ? current : undefined;
-  }
-
-  async #isGone(lease: LeaseRecord): Promise<boolean> {
-    const { holder } = lease;
-    if (holder === undefined) return false;
-    const { processes } = this.#ports;
-    if (holder.instanceId === processes.own().instanceId) return !this.#liveOwners.has(lease);
-    try {
-      return await processes.isGone(holder);
-    } catch {
-      // A question that cannot be answered is no proof: the lease ends by its time.
-      return false;
-    }
+    return current !== null && (await this.#judge.isHolderGone(current, owner)) ? current : undefined;
   }
 
   /** An id without a record may have had one that was removed. */

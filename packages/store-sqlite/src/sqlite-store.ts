@@ -15,8 +15,8 @@ import {
   type SessionStore,
   type StoreOptions,
 } from '@lousho/contract';
+import { thisMachine } from '@lousho/contract/node';
 import { MEMORY_PATH } from './database-file.ts';
-import { thisMachine } from './owner-liveness.ts';
 import { nodePlatform, openDatabase } from './open-database.ts';
 import { openError } from './sqlite-errors.ts';
 import { storeParts, type StoreParts } from './store-parts.ts';

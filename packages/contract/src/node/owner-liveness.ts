@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import { threadId } from 'node:worker_threads';
-import type { Processes, ProcessFacts } from '@lousho/contract';
+import type { Processes, ProcessFacts } from '../ports.ts';
 
 /** What is asked of the platform. Tests answer for it. */
 export interface ProcessReader {

@@ -2,9 +2,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
-import type { ProcessFacts } from '@lousho/contract';
 import { expect, it } from 'vitest';
-import { nodeProcesses, thisMachine, type ProcessReader } from '../src/owner-liveness.ts';
+import type { ProcessFacts } from '../../src/index.ts';
+import { nodeProcesses, thisMachine, type ProcessReader } from '../../src/node.ts';
 
 const HOLDER_PID = 4_711;
 const OWN_PID = 815;

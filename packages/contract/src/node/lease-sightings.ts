@@ -2,7 +2,8 @@
  * How long leases of others have looked the same to this process. A holder whose clock is far ahead writes an expiry that never comes; that
  * its lease does not move is then the proof that nobody renews it.
  */
-import type { Clock, LeaseRecord } from '@lousho/contract';
+import type { LeaseRecord } from '../lease.ts';
+import type { Clock } from '../ports.ts';
 
 interface Sighting {
   readonly fence: number;

@@ -2,7 +2,7 @@
  * How late this process's own timers were. A process that was stopped, or slept with its machine, sees leases that expired meanwhile; their
  * holders may have slept just as long and get one more period to show that they live.
  */
-import type { Clock } from '@lousho/contract';
+import type { Clock } from '../ports.ts';
 
 const PERIOD_MS = 1_000;
 /** A busy event loop is that late every now and then. */

@@ -1,4 +1,4 @@
-/** Whether a folder lies on a file system that several machines share: write-ahead logging needs memory that they do not. */
+/** Whether a folder lies on a file system that several machines share. A store in files needs what only one kernel sees at a time. */
 import fs from 'node:fs';
 
 /** The `f_type` numbers of statfs(2), Linux. */

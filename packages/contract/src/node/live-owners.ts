@@ -1,5 +1,5 @@
 /** Which leases are held by runs of this copy of the module: one that is not among them belongs to a run that has ended. */
-import type { LeaseRecord } from '@lousho/contract';
+import type { LeaseRecord } from '../lease.ts';
 
 /** One for all stores of the module: a run may be started through one of them and resumed through another. */
 const liveFences = new Map<string, number>();
