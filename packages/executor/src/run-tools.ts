@@ -167,7 +167,7 @@ class ToolBatch {
     this.#settledNow.push(recorded);
     if (this.#isFlushPlanned) return;
     this.#isFlushPlanned = true;
-    queueMicrotask(() => this.#flush());
+    void Promise.resolve().then(() => this.#flush());
   }
 
   #flush(): void {
