@@ -11,29 +11,17 @@ import {
   type CheckpointHeader,
   type CheckpointHeaderEntry,
   type CheckpointListEntry,
-  type CheckpointStatus,
   type ListOptions,
   type LogEvent,
 } from '@lousho/contract';
 import type { DatabaseReader } from './database-reader.ts';
 import type { EventLogs } from './event-logs.ts';
+import { KnownHeaders, type HeaderRow } from './known-headers.ts';
 import type { LogKind } from './log-reader.ts';
 import { EVENT_KEY, LAST_SEQ, checksum } from './log-tables.ts';
 import { parseEvent } from './packed-event.ts';
 import { damageError, isSqliteError } from './sqlite-errors.ts';
 import { nextTurn } from './turn-clock.ts';
-
-/** id, status; then key, text and checksum of the event with the facts and of the last event. */
-type HeaderRow = [
-  string,
-  CheckpointStatus,
-  number | null,
-  string | null,
-  number | null,
-  number | null,
-  string | null,
-  number | null,
-];
 
 /** Word for word the condition of the index. */
 const UNFINISHED = "status IN ('in-progress', 'awaiting-approval')";
@@ -50,6 +38,7 @@ interface Statements {
 export class CheckpointLists {
   readonly #reader: DatabaseReader;
   readonly #logs: EventLogs;
+  readonly #knownHeaders = new KnownHeaders();
   readonly #unfinished: Statements;
   readonly #all: Statements;
 
@@ -81,7 +70,7 @@ export class CheckpointLists {
     const entries: CheckpointHeaderEntry[] = [];
     for (const [index, row] of rows.entries()) {
       if (index % HEADERS_A_TURN === HEADERS_A_TURN - 1) await nextTurn();
-      const entry = headerEntryOf(row);
+      const entry = this.#knownHeaders.entryOf(row, headerEntryOf);
       if (matchesStatus(entry.status, options)) entries.push(entry);
     }
     return entries.sort((a, b) =>
