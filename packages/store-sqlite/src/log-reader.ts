@@ -41,7 +41,10 @@ export class LogReader {
   /** The state after the last event, frozen. @throws LOUSHO_CHECKPOINT_CORRUPT, LOUSHO_STORE_VERSION_UNSUPPORTED */
   stateOf(log: StoredLog, kind: LogKind): Checkpoint {
     return this.#orDamage(log.row, kind.record, () => {
-      return deepFreeze(kind.parse(foldEvents(log.events, this.messagesOf), nameOf(log.row)));
+      const state = kind.parse(foldEvents(log.events, this.messagesOf), nameOf(log.row));
+      // By itself too: the next save has another state around the same list.
+      deepFreeze(state.messages);
+      return deepFreeze(state);
     });
   }
 
