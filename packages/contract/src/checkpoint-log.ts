@@ -76,9 +76,9 @@ const FACTS = [
   'metadata',
   'forkedFrom',
 ] as const;
-const FACT_SET: ReadonlySet<string> = new Set(FACTS);
 /** Fields with a place of their own in the event. */
 const PLACED: ReadonlySet<string> = new Set([
+  ...FACTS,
   'savedAt',
   'stepIndex',
   'status',
@@ -189,7 +189,7 @@ function volatileOf(checkpoint: Checkpoint): Pick<LogEvent, 'v'> | undefined {
   if (checkpoint.delegatedInFlight.length > 0) set('delegatedInFlight', checkpoint.delegatedInFlight);
   const derived = checkpoint.status === 'awaiting-approval' && followsFromApprovals(checkpoint);
   for (const field in checkpoint) {
-    if (PLACED.has(field) || FACT_SET.has(field) || (derived && DERIVED.has(field))) continue;
+    if (PLACED.has(field) || (derived && DERIVED.has(field))) continue;
     const value = (checkpoint as unknown as Record<string, unknown>)[field];
     if (value !== undefined) set(field, value);
   }

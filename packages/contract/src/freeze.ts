@@ -15,13 +15,23 @@ export function deepFreeze<Value>(value: Value): Value {
   return value;
 }
 
-/** `deepFreeze` for a value that is soon replaced, whose parts are frozen for the most part: it is not remembered. */
-export function freezeParts<Value>(value: Value): Value {
-  if (!isObject(value)) return value;
+function freezeParts(value: object): void {
+  Object.freeze(value);
+  for (const key in value) {
+    const part: unknown = (value as Record<string, unknown>)[key];
+    if (isObject(part) && !frozen.has(part)) freezeParts(part);
+  }
+}
+
+/**
+ * `deepFreeze` for a value that was just made of frozen ones and is soon replaced: a part that is frozen is taken to be so through and
+ * through, and nothing is remembered.
+ */
+export function freezeFresh<Value extends object>(value: Value): Value {
   Object.freeze(value);
   for (const key in value) {
     const part: unknown = value[key];
-    if (isObject(part) && !frozen.has(part)) freezeParts(part);
+    if (isObject(part) && !Object.isFrozen(part)) freezeFresh(part);
   }
   return value;
 }

@@ -38,7 +38,8 @@ export async function validateArgs(input: InputSchema, args: unknown): Promise<A
       ? { ok: true, args }
       : { ok: false, issues: [{ path: '', message: 'The arguments must be an object.' }] };
   }
-  const checked = await input['~standard'].validate(args);
+  const checking = input['~standard'].validate(args);
+  const checked = 'then' in checking ? await checking : checking;
   if (checked.issues === undefined) return { ok: true, args: checked.value };
   return {
     ok: false,

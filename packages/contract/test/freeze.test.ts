@@ -1,7 +1,14 @@
 /** Frozen values are shared, all others are copied; lists that only grow know what they began with. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { appendFrozen, deepFreeze, extendsList, frozenCopy, isDeepFrozen } from '../src/index.ts';
+import {
+  appendFrozen,
+  deepFreeze,
+  extendsList,
+  freezeFresh,
+  frozenCopy,
+  isDeepFrozen,
+} from '../src/index.ts';
 import { anyJson } from './support/arbitraries.ts';
 
 describe('deepFreeze', () => {
@@ -32,6 +39,18 @@ describe('deepFreeze', () => {
   it.each([undefined, null, 1, 'x', true])('gives %s back', (value) => {
     expect(deepFreeze(value)).toBe(value);
     expect(isDeepFrozen(value)).toBe(true);
+  });
+});
+
+describe('freezeFresh', () => {
+  it('freezes what is new in place, to its depth, and does not look into what is frozen', () => {
+    const known = Object.freeze({ inner: { a: 1 } });
+    const fresh = { known, list: [{ b: [2] }] };
+    expect(freezeFresh(fresh)).toBe(fresh);
+    expect(isDeepFrozen(fresh.list)).toBe(true);
+    expect(Object.isFrozen(fresh)).toBe(true);
+    expect(Object.isFrozen(known.inner)).toBe(false);
+    expect(isDeepFrozen(fresh)).toBe(false);
   });
 });
 

@@ -51,7 +51,7 @@ export {
   compareSaves,
   cutText,
   deepFreeze,
-  freezeParts,
+  freezeFresh,
   defineTool,
   emptyUsage,
   endLease,

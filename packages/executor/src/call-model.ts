@@ -9,7 +9,7 @@ import {
 import { acceptResponse, droppedUsage, type AcceptedResponse } from './accept-response.ts';
 import type { Run } from './run.ts';
 import { errorEvent } from './run-events.ts';
-import { unlessAborted } from './run-stop.ts';
+import { givenUp, unlessAborted } from './run-stop.ts';
 
 export type ModelOutcome =
   | ({ readonly type: 'response'; readonly response: LLMResponse } & AcceptedResponse)
@@ -19,7 +19,7 @@ export type ModelOutcome =
   | { readonly type: 'abandoned' };
 
 export async function callModel(run: Run): Promise<ModelOutcome> {
-  await runBeforeHooks(run);
+  for (const hooks of run.engine.hooks) await hooks.beforeModel?.(hookContext(run));
   for (let attempt = 0; ; attempt += 1) {
     const tried = await tryOnce(run);
     if (tried.type !== 'failed') return tried;
@@ -34,7 +34,8 @@ export async function callModel(run: Run): Promise<ModelOutcome> {
 type Attempt = ModelOutcome | { readonly type: 'failed'; readonly error: unknown };
 
 async function tryOnce(run: Run): Promise<Attempt> {
-  await run.ensureHeld();
+  const renewing = run.ensureHeld();
+  if (renewing !== undefined) await renewing;
   // A hook or the renewal took its time: what must stop asks nothing any more.
   if (run.stop.current !== undefined) return { type: 'abandoned' };
   const heard = new HeardSoFar();
@@ -42,7 +43,7 @@ async function tryOnce(run: Run): Promise<Attempt> {
   const request = requestOf(run, signal);
   try {
     const response = await unlessAborted(signal, ask(run, request, heard));
-    if (response === undefined) return whenDropped(run, request, heard);
+    if (response === givenUp) return whenDropped(run, request, heard);
     return { type: 'response', response, ...acceptResponse(response, request, modelIdOf(run)) };
   } catch (error) {
     return signal.aborted
@@ -81,7 +82,8 @@ function modelIdOf(run: Run): string {
   return run.agent.model ?? run.agent.provider.modelId;
 }
 
-async function ask(run: Run, request: LLMRequest, heard: HeardSoFar): Promise<LLMResponse> {
+/** @throws what a provider throws at once, too */
+function ask(run: Run, request: LLMRequest, heard: HeardSoFar): Promise<LLMResponse> {
   const work = (): Promise<LLMResponse> =>
     run.isStreaming && run.agent.provider.stream
       ? listen(run, request, heard)
@@ -130,10 +132,6 @@ function requestOf(run: Run, signal: AbortSignal): LLMRequest {
     settings: engine.modelSettings,
     signal,
   };
-}
-
-async function runBeforeHooks(run: Run): Promise<void> {
-  for (const hooks of run.engine.hooks) await hooks.beforeModel?.(hookContext(run));
 }
 
 export function hookContext(run: Run): HookContext {

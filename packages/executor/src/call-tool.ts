@@ -12,7 +12,7 @@ import {
 import type { OpenCall } from './next-action.ts';
 import { hookResult, toolHookContext, type PreparedCall } from './prepare-call.ts';
 import type { Run } from './run.ts';
-import { unlessAborted } from './run-stop.ts';
+import { givenUp, unlessAborted } from './run-stop.ts';
 import { failureResult, failures, valueResult } from './tool-result.ts';
 
 export type ReadyCall = Extract<PreparedCall, { type: 'ready' }>;
@@ -29,6 +29,7 @@ export type CallOutcome =
   /** It rejects the run instead of having a result. */
   | { readonly type: 'propagated'; readonly error: unknown };
 
+/** Never rejects. */
 export async function callTool(run: Run, open: OpenCall, ready: ReadyCall): Promise<CallOutcome> {
   const executed = await execute(run, open, ready);
   return executed.type === 'result' && run.engine.hooks.length > 0
@@ -36,13 +37,14 @@ export async function callTool(run: Run, open: OpenCall, ready: ReadyCall): Prom
     : executed;
 }
 
-const ABANDONED = Symbol('abandoned');
-
 async function execute(run: Run, open: OpenCall, ready: ReadyCall): Promise<CallOutcome> {
   const { call } = open;
+  const { timeoutMs } = ready.tool;
   try {
-    const value = await settleOrAbandon(run, startWithTimeout(run, open, ready));
-    if (value === ABANDONED)
+    const execution =
+      timeoutMs === undefined ? start(run, open, ready) : startWithTimeout(run, open, ready, timeoutMs);
+    const value = await unlessAborted(run.stop.abandoned, execution);
+    if (value === givenUp)
       return run.stop.current?.type === 'abort'
         ? result(failures.cancelledWhileRunning(call))
         : { type: 'open' };
@@ -59,20 +61,15 @@ function result(value: ToolResultPart): CallOutcome {
   return { type: 'result', result: value };
 }
 
-async function settleOrAbandon(run: Run, execution: Promise<unknown>): Promise<unknown> {
-  const wrapped = await unlessAborted(
-    run.stop.abandoned,
-    execution.then((value) => ({ value })),
-  );
-  return wrapped === undefined ? ABANDONED : wrapped.value;
-}
-
 class TimedOut extends Error {}
 
 /** The tool's own signal is made only for a tool that has a time-out; others share the run's. */
-async function startWithTimeout(run: Run, open: OpenCall, ready: ReadyCall): Promise<unknown> {
-  const { timeoutMs } = ready.tool;
-  if (timeoutMs === undefined) return start(run, open, ready);
+async function startWithTimeout(
+  run: Run,
+  open: OpenCall,
+  ready: ReadyCall,
+  timeoutMs: number,
+): Promise<unknown> {
   const timeout = new AbortController();
   const error = new TimedOut(
     `The tool did not end within ${timeoutMs} ms. It may or may not have taken effect.`,
@@ -81,30 +78,30 @@ async function startWithTimeout(run: Run, open: OpenCall, ready: ReadyCall): Pro
   const signal = AbortSignal.any([run.stop.signal, timeout.signal]);
   const ctx = Object.defineProperty(ready.ctx, 'signal', { value: signal });
   try {
-    const wrapped = await unlessAborted(
-      timeout.signal,
-      start(run, open, { ...ready, ctx }).then((value) => ({ value })),
-    );
-    if (wrapped === undefined) throw error;
-    return wrapped.value;
+    const value = await unlessAborted(timeout.signal, start(run, open, { ...ready, ctx }));
+    if (value === givenUp) throw error;
+    return value;
   } finally {
     cancel();
   }
 }
 
-async function start(
-  run: Run,
-  { call }: OpenCall,
-  { tool, parsedArgs, args, ctx }: ReadyCall,
-): Promise<unknown> {
-  const execute = async (): Promise<unknown> => tool.execute(parsedArgs, ctx);
-  const { sandboxExecute, telemetry } = run.engine;
-  const work = (): Promise<unknown> =>
-    tool.sandbox === true && sandboxExecute !== undefined
-      ? sandboxExecute({ toolName: tool.name, args, ctx, run: execute })
-      : execute();
-  if (telemetry.toolCall === undefined) return work();
-  return telemetry.toolCall({ ...run.segmentInfo(), call, rerun: ctx.rerun }, work);
+async function start(run: Run, { call }: OpenCall, ready: ReadyCall): Promise<unknown> {
+  const { telemetry } = run.engine;
+  if (telemetry.toolCall === undefined) return startUnseen(run, ready);
+  const about = { ...run.segmentInfo(), call, rerun: ready.ctx.rerun };
+  return telemetry.toolCall(about, async () => startUnseen(run, ready));
+}
+
+function startUnseen(run: Run, { tool, parsedArgs, args, ctx }: ReadyCall): unknown {
+  const { sandboxExecute } = run.engine;
+  if (tool.sandbox !== true || sandboxExecute === undefined) return tool.execute(parsedArgs, ctx);
+  return sandboxExecute({
+    toolName: tool.name,
+    args,
+    ctx,
+    run: async () => tool.execute(parsedArgs, ctx),
+  });
 }
 
 /** Above it a result is a mistake more often than a wish, and each later model call would pay for it. */

@@ -1,12 +1,5 @@
 /** The only caller of `save` and `saveIfLeased`: keeps the order, writes once what settles together, and holds the fence. */
-import {
-  SDKError,
-  freezeParts,
-  isSDKError,
-  type Checkpoint,
-  type CheckpointStore,
-  type Clock,
-} from '@lousho/contract';
+import { SDKError, isSDKError, type Checkpoint, type CheckpointStore, type Clock } from '@lousho/contract';
 import { fold, type Outcome } from './fold.ts';
 import type { HeldLease } from './lease-keeper.ts';
 
@@ -59,49 +52,54 @@ export class CheckpointWriter {
    */
   save(): Promise<void> {
     if (this.#next !== undefined) return this.#next;
-    if (this.#writing === undefined) return this.#start();
-    const before = this.#writing;
-    this.#next = settled(before).then(() => {
+    if (this.#writing === undefined) return (this.#writing = this.#write());
+    this.#next = settled(this.#writing).then(() => {
       this.#next = undefined;
-      return this.#start();
+      return (this.#writing = this.#write());
     });
     return this.#next;
   }
 
-  #start(): Promise<void> {
-    const writing = this.#write().finally(() => {
-      if (this.#writing === writing) this.#writing = undefined;
-    });
-    this.#writing = writing;
-    return writing;
-  }
-
   async #write(): Promise<void> {
     const { clock, onSaved } = this.#deps;
-    const traceparent = this.#deps.traceparent();
-    const stamped = freezeParts({
-      ...this.#checkpoint,
-      ...(traceparent === undefined ? undefined : { traceparent }),
-      savedAt: new Date(clock.wallMs()).toISOString(),
-    });
+    const stamped = this.#stamp();
     this.#checkpoint = stamped;
     const startedMs = clock.monotonicMs();
-    await this.#writeWithRetry(stamped);
+    try {
+      await this.#writeOnce(stamped);
+    } catch (error) {
+      await this.#writeAgain(stamped, error);
+    } finally {
+      this.#writing = undefined;
+    }
     this.#stored = stamped;
     onSaved(stamped, clock.monotonicMs() - startedMs);
   }
 
+  #stamp(): Checkpoint {
+    const traceparent = this.#deps.traceparent();
+    const savedAt = new Date(this.#deps.clock.wallMs()).toISOString();
+    // Its parts are frozen: it comes from `fold`.
+    return Object.freeze(
+      traceparent === undefined
+        ? { ...this.#checkpoint, savedAt }
+        : { ...this.#checkpoint, traceparent, savedAt },
+    );
+  }
+
   /** An effect may be behind this save: it is tried again while the lease holds before the run gives up. */
-  async #writeWithRetry(checkpoint: Checkpoint): Promise<void> {
+  async #writeAgain(checkpoint: Checkpoint, firstError: unknown): Promise<void> {
+    let error = firstError;
     for (const delayMs of RETRY_DELAYS_MS) {
+      if (!isWorthRetrying(error)) throw error;
+      await new Promise<void>((resolve) => this.#deps.clock.setTimer(resolve, delayMs));
       try {
         return await this.#writeOnce(checkpoint);
-      } catch (error) {
-        if (!isWorthRetrying(error)) throw error;
-        await new Promise<void>((resolve) => this.#deps.clock.setTimer(resolve, delayMs));
+      } catch (nextError) {
+        error = nextError;
       }
     }
-    return this.#writeOnce(checkpoint);
+    throw error;
   }
 
   async #writeOnce(checkpoint: Checkpoint): Promise<void> {

@@ -4,7 +4,7 @@ import {
   addModelCall,
   appendFrozen,
   assertNever,
-  freezeParts,
+  freezeFresh,
   emptyUsage,
   lastStep,
   ownCalls,
@@ -78,7 +78,7 @@ export type Outcome =
   | { readonly type: 'nextRun'; readonly runId: string };
 
 export function fold(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
-  return freezeParts(apply(checkpoint, outcome));
+  return freezeFresh(apply(checkpoint, outcome));
 }
 
 /** What a run is from its first moment on. */
@@ -98,7 +98,7 @@ export function startRun(
   conversation: { readonly messages: readonly Message[]; readonly inputIds: readonly string[] },
   input: { readonly messages: readonly Message[]; readonly inputId?: string | undefined },
 ): InProgressCheckpoint {
-  return freezeParts({
+  return freezeFresh({
     version: CHECKPOINT_VERSION,
     status: 'in-progress',
     runId: facts.runId,

@@ -7,7 +7,7 @@ import {
   toJson,
   validateArgs,
   type ApprovalKind,
-  type ArgsOutcome,
+  type ArgsIssue,
   type BeforeToolOutcome,
   type CheckpointApproval,
   type JsonValue,
@@ -85,6 +85,7 @@ async function finalArgs(run: Run, open: OpenCall, tool: Tool): Promise<FinalArg
   const { args } = open.call;
   const checked = await checkArgs(tool, open, args);
   if (checked.type === 'settled') return checked;
+  if (run.engine.hooks.length === 0) return { type: 'final', args, parsedArgs: checked.parsedArgs };
   const hooked = await runBeforeHooks(run, open, args, false);
   if (hooked.type === 'settled') return hooked;
   if (hooked.args === args) return { type: 'final', args, parsedArgs: checked.parsedArgs };
@@ -101,7 +102,9 @@ async function prepareFree(
   { args, parsedArgs }: FinalArgs,
 ): Promise<PreparedCall> {
   const ctx = toolContext(run, open, { args, rerun: run.mayHaveBegun(), signal: run.stop.signal });
-  const verdict = await gate(tool, parsedArgs, ctx);
+  const { needsApproval = false } = tool;
+  const verdict =
+    typeof needsApproval === 'boolean' ? needsApproval : await askGate(needsApproval, parsedArgs, ctx);
   if (verdict === true) return { type: 'gated', kind: 'tool', args };
   if (verdict !== false) return settled(failureResult(open.call, 'denied', { error: verdict.deny }));
   const needsMark = tool.onInterrupted !== undefined && tool.onInterrupted !== 'retry';
@@ -109,13 +112,11 @@ async function prepareFree(
 }
 
 /** A predicate that throws counts as a yes to asking: nothing runs ungated because its gate is broken. */
-async function gate(
-  tool: Tool,
+async function askGate(
+  needsApproval: Exclude<NonNullable<Tool['needsApproval']>, boolean>,
   parsedArgs: unknown,
   ctx: ToolContext,
 ): Promise<boolean | { readonly deny: string }> {
-  const { needsApproval = false } = tool;
-  if (typeof needsApproval === 'boolean') return needsApproval;
   try {
     const verdict: unknown = await needsApproval(parsedArgs, ctx);
     if (verdict === false) return false;
@@ -132,22 +133,19 @@ type CheckedArgs =
   | { readonly type: 'settled'; readonly result: ToolResultPart };
 
 async function checkArgs(tool: Tool, { call }: OpenCall, args: JsonValue): Promise<CheckedArgs> {
-  const checked = await check(tool, args);
-  if (checked.ok) return { type: 'valid', parsedArgs: checked.args };
-  const { issues } = checked;
+  let issues: readonly ArgsIssue[];
+  try {
+    const checked = await validateArgs(tool.input, args);
+    if (checked.ok) return { type: 'valid', parsedArgs: checked.args };
+    ({ issues } = checked);
+  } catch (error) {
+    // A check of the application's own that throws has not agreed to these arguments.
+    issues = [{ path: '', message: `The check failed: ${storedError(error).message}` }];
+  }
   return {
     type: 'settled',
     result: failureResult(call, 'validation', { error: 'The arguments do not fit the tool.', issues }),
   };
-}
-
-/** A check of the application's own that throws has not agreed to these arguments. */
-async function check(tool: Tool, args: JsonValue): Promise<ArgsOutcome> {
-  try {
-    return await validateArgs(tool.input, args);
-  } catch (error) {
-    return { ok: false, issues: [{ path: '', message: `The check failed: ${storedError(error).message}` }] };
-  }
 }
 
 /* ── Decided: approved ── */

@@ -98,13 +98,16 @@ export class RunStop {
   }
 }
 
-/** What the promise gives, or `undefined` as soon as the signal aborts: what comes later is dropped. */
+/** In place of a value that is waited for no more. */
+export const givenUp: unique symbol = Symbol('given up');
+
+/** What the promise gives, or `givenUp` as soon as the signal aborts: what comes later is dropped. */
 export function unlessAborted<Value>(
   signal: AbortSignal,
   promise: Promise<Value>,
-): Promise<Value | undefined> {
-  return new Promise<Value | undefined>((resolve, reject) => {
-    const forget = whenAborted(signal, () => resolve(undefined));
+): Promise<Value | typeof givenUp> {
+  return new Promise<Value | typeof givenUp>((resolve, reject) => {
+    const forget = whenAborted(signal, () => resolve(givenUp));
     promise.then(
       (value) => {
         forget();

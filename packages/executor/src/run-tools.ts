@@ -27,7 +27,8 @@ async function runAllAtOnce(batch: ToolBatch, calls: readonly OpenCall[]): Promi
     const prepared = await batch.prepare(open);
     if (prepared !== undefined) ready.push([open, prepared]);
   }
-  await batch.mark(ready.filter(([, { needsMark }]) => needsMark).map(([open]) => open));
+  const marked = ready.filter(([, { needsMark }]) => needsMark).map(([open]) => open);
+  if (marked.length > 0) await batch.mark(marked);
   await Promise.all(ready.map(([open, prepared]) => batch.execute(open, prepared)));
 }
 
@@ -85,7 +86,7 @@ class ToolBatch {
 
   /** Stored before the calls begin: a crash from here on shows that they may have taken effect. */
   async mark(calls: readonly OpenCall[]): Promise<void> {
-    if (calls.length === 0 || !this.#mayStart()) return;
+    if (!this.#mayStart()) return;
     try {
       await this.run.commit({ type: 'callsStarted', toolCallIds: calls.map(({ call }) => call.toolCallId) });
     } catch (error) {
@@ -97,7 +98,8 @@ class ToolBatch {
   async execute(open: OpenCall, ready: ReadyCall): Promise<void> {
     const { run } = this;
     try {
-      await run.ensureHeld();
+      const renewing = run.ensureHeld();
+      if (renewing !== undefined) await renewing;
     } catch (error) {
       this.#saveError ??= { error };
     }

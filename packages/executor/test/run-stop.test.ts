@@ -1,7 +1,7 @@
 import { SDKError, isSDKError } from '@lousho/contract';
 import { manualClock } from '@lousho/testing';
 import { describe, expect, it } from 'vitest';
-import { RunStop, unlessAborted } from '../src/run-stop.ts';
+import { RunStop, givenUp, unlessAborted } from '../src/run-stop.ts';
 import {
   calling,
   deferred,
@@ -98,16 +98,17 @@ describe('a lost lease', () => {
 describe('waiting unless aborted', () => {
   it.each([
     ['gives the value', 1, Promise.resolve(1)],
-    ['gives undefined when the signal aborts first', undefined, new Promise(() => undefined)],
+    ['gives a value that is undefined', undefined, Promise.resolve()],
+    ['gives up when the signal aborts first', givenUp, new Promise(() => undefined)],
   ])('%s', async (_rule, value, promise) => {
     const stopping = new AbortController();
     const waiting = unlessAborted(stopping.signal, promise);
-    if (value === undefined) stopping.abort();
+    if (value === givenUp) stopping.abort();
     expect(await waiting).toBe(value);
   });
-  it('gives undefined when the signal was aborted before, and later failures are no unhandled rejections', async () => {
+  it('gives up when the signal was aborted before, and later failures are no unhandled rejections', async () => {
     const late = deferred();
-    expect(await unlessAborted(AbortSignal.abort(), late.promise)).toBeUndefined();
+    expect(await unlessAborted(AbortSignal.abort(), late.promise)).toBe(givenUp);
     late.reject(new Error('late'));
     await new Promise((resolve) => setImmediate(resolve));
   });
