@@ -12,9 +12,9 @@ import {
   type ExecutionResult,
   type LLMProvider,
 } from '@lousho/contract';
+import { stateInRecord } from './approval-snapshot.ts';
 import { isInstructions } from './check-agent.ts';
 import { findApproval } from './decide-approval.ts';
-import { ephemeralCheckpoints } from './ephemeral-store.ts';
 import { executePlan, streamPlan, type OrderPlan } from './execute.ts';
 import { refuseOption, requireObject } from './require-option.ts';
 import { agentOfDefinition, type AgentSource } from './resolved-agent.ts';
@@ -124,14 +124,6 @@ function requireDecision(decision: ApprovalDecision): void {
     const text: unknown = decision[option];
     if (text !== undefined && typeof text !== 'string') refuseOption(option, text, 'a text');
   }
-}
-
-/** The state of a run without a store lies in its record; read when it is asked for, as a decision of a sibling call changes it. */
-function stateInRecord(inbox: ApprovalStore, approvalId: string): CheckpointStore {
-  return ephemeralCheckpoints(async (id) => {
-    const record = await inbox.load(approvalId);
-    return record?.snapshot?.checkpoints.find(({ checkpointId }) => checkpointId === id)?.checkpoint;
-  });
 }
 
 function isWaiting(checkpoint: Checkpoint): boolean {

@@ -49,6 +49,10 @@ export const failures = {
     failureResult(call, 'not-run', {
       error: 'The user redirected the run before this call began. It did not run.',
     }),
+  leftBehind: (call: ToolCallPart) =>
+    failureResult(call, 'not-run', {
+      error: 'The run paused before this call, in a release that did not come back to it. It did not run.',
+    }),
 } as const;
 
 /** The result with the audit of the decision behind it, which makes a second click on it say who decided what, and when. */

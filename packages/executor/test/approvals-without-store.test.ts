@@ -17,6 +17,7 @@ function givenShop(script: Setup['script'], more: Partial<Setup> = {}) {
   const storage = more.storage ?? givenStorage();
   const tools = [
     noting(storage, 'free'),
+    noting(storage, 'later'),
     noting(storage, 'pay', undefined, { needsApproval: true }),
     noting(storage, 'mail', undefined, { needsApproval: true }),
   ];
@@ -100,6 +101,36 @@ describe('a run without a store', () => {
     expect(again.finishReason).toBe('awaiting-approval');
     expect(await world.inbox()).toEqual([]);
     expect(await second.list()).toMatchObject([{ id: again.approvalId, toolName: 'mail' }]);
+  });
+
+  it('that an older release paused at its first gated call does not run the calls behind it', async () => {
+    const world = givenShop([calling('free', 'pay', 'later')]);
+    const { approvalId } = await world.send('go');
+    const record = need(await world.approvals.load(need(approvalId)));
+    const { checkpoints } = need(record.snapshot);
+    const old = need(checkpoints[0]);
+    // It knew no early results either: "later" is as open as "pay".
+    const checkpoint = { ...old.checkpoint, settledResults: [] };
+    await world.approvals.save({ ...record, snapshot: { checkpoints: [{ ...old, checkpoint }] } });
+
+    const result = await world.onNewProcess({ script: ['Paid.'] }).decide({ id: record.id, approved: true });
+    expect(result.text).toBe('Paid.');
+    expect(resultIds(result.messages)).toEqual(['call_free', 'call_pay', 'call_later']);
+    expect(result.messages.at(-2)).toMatchObject({ content: [{ isError: true, kind: 'not-run' }] });
+    expect(world.storage.effects).toEqual(['free', 'later', 'pay']);
+  });
+
+  it('whose record is damaged is refused, and the record stays', async () => {
+    const world = givenShop([calling('pay')]);
+    const { approvalId } = await world.send('go');
+    const record = need(await world.approvals.load(need(approvalId)));
+    const old = need(need(record.snapshot).checkpoints[0]);
+    const damaged = { ...old, checkpoint: { ...old.checkpoint, stepIndex: -1 } };
+    await world.approvals.save({ ...record, snapshot: { checkpoints: [damaged] } });
+    const deciding = world.onNewProcess().decide({ id: record.id, approved: true });
+    await refusal(deciding, 'LOUSHO_CHECKPOINT_CORRUPT');
+    expect(await world.inbox()).toHaveLength(1);
+    expect(world.storage.effects).toEqual([]);
   });
 
   it('with sibling calls decided at one moment loses neither decision', async () => {

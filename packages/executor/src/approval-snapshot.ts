@@ -1,0 +1,26 @@
+/** The state of a run without a store, as the record of its approval carries it. */
+import { parseCheckpoint, type ApprovalStore, type Checkpoint, type CheckpointStore } from '@lousho/contract';
+import { ephemeralCheckpoints } from './ephemeral-store.ts';
+import { fold } from './fold.ts';
+import { openCalls } from './next-action.ts';
+import { failures } from './tool-result.ts';
+
+/** Read when it is asked for, as a decision of a sibling call changes it. @throws LOUSHO_CHECKPOINT_CORRUPT */
+export function stateInRecord(inbox: ApprovalStore, approvalId: string): CheckpointStore {
+  return ephemeralCheckpoints(async (id) => {
+    const { snapshot } = (await inbox.load(approvalId)) ?? {};
+    const stored = snapshot?.checkpoints.find(({ checkpointId }) => checkpointId === id)?.checkpoint;
+    if (snapshot === undefined || stored === undefined) return undefined;
+    const checkpoint = parseCheckpoint(stored, id);
+    return snapshot.remainingToolCalls === undefined ? withoutLaterCalls(checkpoint, approvalId) : checkpoint;
+  });
+}
+
+/** Releases that did not know the later calls of a step paused at the first gated one: nobody knows whether those were wanted. */
+function withoutLaterCalls(checkpoint: Checkpoint, approvalId: string): Checkpoint {
+  const paused = checkpoint.approvals.find(({ id }) => id === approvalId);
+  const open = openCalls(checkpoint);
+  const at = open.findIndex(({ call }) => call.toolCallId === paused?.toolCallId);
+  const results = at < 0 ? [] : open.slice(at + 1).map(({ call }) => failures.leftBehind(call));
+  return results.length === 0 ? checkpoint : fold(checkpoint, { type: 'results', results });
+}
