@@ -2,6 +2,7 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { defineTool, isSDKError, type AgentStore, type ExecutionResult, type Ports } from '@lousho/contract';
+import { fileStore } from '@lousho/store-file';
 import { memoryStore } from '@lousho/store-memory';
 import { SqliteStore } from '@lousho/store-sqlite';
 import { mockModel } from '@lousho/testing';
@@ -16,6 +17,8 @@ const stores: { readonly [name: string]: (folder: string) => (ports: Ports) => A
     const file = path.join(folder, `${ports.ids.random()}.db`);
     return new SqliteStore(file, { ports, durability: 'process' });
   },
+  file: (folder) => (ports) =>
+    fileStore(path.join(folder, ports.ids.random()), { ports, durability: 'process' }),
 };
 
 /** Two free calls and two that wait, then a question about one more, then the answer. */

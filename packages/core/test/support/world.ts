@@ -2,14 +2,16 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Checkpoint, FullAgentStore, Ports, StoreOptions } from '@lousho/contract';
+import type { Checkpoint, DurabilityOptions, FullAgentStore, Ports, StoreOptions } from '@lousho/contract';
+import { fileStore } from '@lousho/store-file';
 import { memoryStore } from '@lousho/store-memory';
 import { SqliteStore } from '@lousho/store-sqlite';
-import { manualClock, testPorts, type ManualClock } from '@lousho/testing';
+import { testPorts, type ManualClock } from '@lousho/testing';
 import { afterEach, beforeEach, describe } from 'vitest';
 import { createAgent, type Agent, type AgentConfig } from '../../src/index.ts';
+import { patientClock, type PatientClock } from './patient-clock.ts';
 
-type StoreName = 'memory' | 'sqlite';
+type StoreName = 'memory' | 'sqlite' | 'file';
 /** Left out: what the process gives. */
 export type ProcessAgentConfig = Omit<AgentConfig, 'ports'>;
 
@@ -46,31 +48,34 @@ interface Storage {
   close(): Promise<void>;
 }
 
-const storages: { readonly [Name in StoreName]: (options: StoreOptions) => Promise<Storage> } = {
-  async memory(options) {
-    const store = memoryStore(options);
+const storages: { readonly [Name in StoreName]: (clock: PatientClock) => Promise<Storage> } = {
+  async memory(clock) {
+    const store = memoryStore({ ports: testPorts(clock) });
     return { open: () => handleOn(store), close: () => store.close() };
   },
-  async sqlite() {
-    const folder = await temporaryFolder();
-    const handles: SqliteStore[] = [];
-    return {
-      open(options) {
-        // Tests of agents kill no power: without the syncs they take seconds less.
-        const handle = new SqliteStore(path.join(folder.path, 'agent.db'), {
-          ...options,
-          durability: 'process',
-        });
-        handles.push(handle);
-        return handle;
-      },
-      async close() {
-        for (const handle of handles) await handle.close();
-        await folder.remove();
-      },
-    };
-  },
+  sqlite: () => storedIn((folder, options) => new SqliteStore(path.join(folder, 'agent.db'), options)),
+  file: (clock) => storedIn((folder, options) => clock.watch(fileStore(folder, options))),
 };
+
+/** Each handle opens the folder anew, as another process does. */
+async function storedIn(
+  open: (folder: string, options: StoreOptions & DurabilityOptions) => FullAgentStore,
+): Promise<Storage> {
+  const folder = await temporaryFolder();
+  const handles: FullAgentStore[] = [];
+  return {
+    open(options) {
+      // Tests of agents kill no power: without the syncs they take seconds less.
+      const handle = open(folder.path, { ...options, durability: 'process' });
+      handles.push(handle);
+      return handle;
+    },
+    async close() {
+      for (const handle of handles) await handle.close();
+      await folder.remove();
+    },
+  };
+}
 
 /** A second object over the same memory: to the queue of this process, and to leases, it is another one. */
 function handleOn(store: FullAgentStore): FullAgentStore {
@@ -78,18 +83,19 @@ function handleOn(store: FullAgentStore): FullAgentStore {
 }
 
 class StoredWorld implements World {
-  readonly #openStorage: (options: StoreOptions) => Promise<Storage>;
+  readonly #openStorage: (clock: PatientClock) => Promise<Storage>;
   #storage: Storage | undefined;
   #clock: ManualClock | undefined;
   #first: Process | undefined;
 
-  constructor(openStorage: (options: StoreOptions) => Promise<Storage>) {
+  constructor(openStorage: (clock: PatientClock) => Promise<Storage>) {
     this.#openStorage = openStorage;
   }
 
   async begin(): Promise<void> {
-    this.#clock = manualClock();
-    this.#storage = await this.#openStorage({ ports: testPorts(this.#clock) });
+    const clock = patientClock();
+    this.#clock = clock;
+    this.#storage = await this.#openStorage(clock);
     this.#first = this.otherProcess();
   }
 
