@@ -21,7 +21,7 @@ import {
   type StoreClaims,
   type StoreOptions,
 } from '@lousho/contract';
-import { thisMachine } from '@lousho/contract/node';
+import { fileSystemType, networkKind, thisMachine } from '@lousho/contract/node';
 import { nodeFileSystem } from './file-system.ts';
 import { storeParts, type StoreParts } from './store-parts.ts';
 
@@ -118,6 +118,7 @@ function openParts(dir: string, options: FileStoreOptions): StoreParts {
     ...resolveStoreOptions(options),
     ...{ durability, folder: path.resolve(dir), fs: nodeFileSystem },
     ports: resolvePorts({ ...ports, processes: ports?.processes ?? thisMachine }),
+    networkKindOf: (folder) => networkKind(fileSystemType(folder)),
     warn: (message) => process.emitWarning(message),
   });
 }

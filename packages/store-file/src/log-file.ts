@@ -16,7 +16,7 @@ export type Appended =
   | { readonly kind: 'refused' };
 
 /** Reads longer than that a Buffer cannot hold on every supported Node. */
-export const MAX_LOG_LENGTH = 2 ** 31 - 1;
+const MAX_LOG_LENGTH = 2 ** 31 - 1;
 
 export class LogFile implements FileOnDisk {
   readonly scan = new LogScan();

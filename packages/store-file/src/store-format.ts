@@ -4,26 +4,30 @@ import { ConfigurationError, SDKError } from '@lousho/contract';
 import type { Disk } from './disk.ts';
 import { FILE_FORMAT } from './log-lines.ts';
 
-export class StoreFormat {
-  readonly #disk: Disk;
-  readonly #folder: string;
-  readonly #file: string;
+export interface StoreFormatDeps {
+  readonly disk: Disk;
+  readonly folder: string;
   /** Where files are written on their way to their names. */
-  readonly #tempFolders: readonly string[];
+  readonly tempFolders: readonly string[];
+  readonly networkKindOf: (folder: string) => string | undefined;
+  readonly warn: (message: string) => void;
+}
+
+export class StoreFormat {
+  readonly #deps: StoreFormatDeps;
+  readonly #file: string;
   #isKnown = false;
   #writable: Promise<void> | undefined;
 
-  constructor(disk: Disk, folder: string, tempFolders: readonly string[]) {
-    this.#disk = disk;
-    this.#folder = folder;
-    this.#tempFolders = tempFolders;
-    this.#file = path.join(folder, 'format.json');
+  constructor(deps: StoreFormatDeps) {
+    this.#deps = deps;
+    this.#file = path.join(deps.folder, 'format.json');
   }
 
   /** Before anything is read. A folder that is not there yet is fine. @throws LOUSHO_STORE_VERSION_UNSUPPORTED, LOUSHO_STORE_READ_FAILED */
   async assertReadable(): Promise<void> {
     if (this.#isKnown) return;
-    const bytes = await this.#disk.readIfThere(this.#file);
+    const bytes = await this.#deps.disk.readIfThere(this.#file);
     if (bytes === undefined) return;
     const found = formatOf(bytes.toString('utf8'));
     if (found === undefined)
@@ -54,14 +58,28 @@ export class StoreFormat {
     if (!this.#isKnown) await this.#write();
     // Another process may have been first, with another format.
     await this.assertReadable();
-    for (const folder of this.#tempFolders) await this.#disk.removeOldTemps(folder);
+    const { disk, tempFolders } = this.#deps;
+    for (const folder of tempFolders) await disk.removeOldTemps(folder);
+    this.#warnOfNetwork();
+  }
+
+  /** Other machines see names and ends of files later than this one does, and that is what leases and saves are made of. */
+  #warnOfNetwork(): void {
+    const { folder, networkKindOf, warn } = this.#deps;
+    const kind = networkKindOf(folder);
+    if (kind === undefined) return;
+    warn(
+      `The Lousho store "${folder}" lies on ${kind}. Its leases hold among the processes of one machine: ` +
+        'let no other machine use it, or use a local disk.',
+    );
   }
 
   async #write(): Promise<void> {
-    await this.#disk.makeFolders(this.#folder);
+    const { disk, folder } = this.#deps;
+    await disk.makeFolders(folder);
     const bytes = Buffer.from(`${JSON.stringify({ format: FILE_FORMAT })}\n`);
-    const temp = await this.#disk.writeTemp(this.#folder, bytes, { sync: true });
-    if ((await this.#disk.publish(temp, this.#file)) === 'made') await this.#disk.syncFolder(this.#folder);
+    const temp = await disk.writeTemp(folder, bytes, { sync: true });
+    if ((await disk.publish(temp, this.#file)) === 'made') await disk.syncFolder(folder);
   }
 }
 

@@ -49,6 +49,8 @@ export interface PartsOptions extends ResolvedStoreOptions {
   readonly durability: 'power' | 'process';
   readonly ports: Ports;
   readonly fs: FileSystem;
+  /** Of the file system that a folder lies on; `undefined` for a local disk. */
+  readonly networkKindOf: (folder: string) => string | undefined;
   readonly warn: (message: string) => void;
 }
 
@@ -62,7 +64,8 @@ export function storeParts(options: PartsOptions): StoreParts {
   const disk = new Disk(fs, durability === 'power', ids);
   const descriptors = new Descriptors(disk);
   const operations = new Operations();
-  const format = new StoreFormat(disk, folder, [folder, runsRoot, approvalsRoot, sessionsRoot]);
+  const tempFolders = [folder, runsRoot, approvalsRoot, sessionsRoot];
+  const format = new StoreFormat({ disk, folder, tempFolders, warn, networkKindOf: options.networkKindOf });
   const [logQueue, leaseQueue] = [new KeyedQueue(), new KeyedQueue()];
 
   const sessionGenerations = new Generations(disk, descriptors, sessionKind);

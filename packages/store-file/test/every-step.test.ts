@@ -192,6 +192,7 @@ function partsOn(folder: string, files: FailingFiles, clock: ManualClock): Store
     ...resolveStoreOptions({ historyLimit: HISTORY_LIMIT }),
     ...{ folder, durability: 'power', fs: files },
     ports: resolvePorts(testPorts(clock)),
+    networkKindOf: () => undefined,
     warn: () => undefined,
   });
 }

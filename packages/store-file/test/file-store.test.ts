@@ -387,6 +387,16 @@ async function saveAndLook(store: FullAgentStore, run: Checkpoint): Promise<Chec
   return nextStep(run, 'on');
 }
 
+it('warns once when the folder lies on a network, and not of a local disk', async () => {
+  const remote = openOn({}, { networkKindOf: () => 'NFS' });
+  await remote.checkpoints.save('order-7', inProgress());
+  await remote.checkpoints.save('order-7', inProgress({ stepIndex: 2 }));
+  expect(remote.warnings).toEqual([expect.stringContaining(`"${remote.folder}" lies on NFS`)]);
+  const local = openOn({});
+  await local.checkpoints.save('order-7', inProgress());
+  expect(local.warnings).toEqual([]);
+});
+
 it('never looks at stored messages again to find out what a save adds', async () => {
   const store = openStore();
   const { message, looks } = watched();

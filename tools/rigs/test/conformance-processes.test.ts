@@ -10,6 +10,11 @@ const workFolder = path.resolve(import.meta.dirname, '../.cache');
 /** How a child opens each store in a folder of its own. */
 const stores = [
   {
+    name: 'store-file',
+    module: `import { fileStore } from '@lousho/store-file';
+             export default (folder) => fileStore(folder + '/runs');`,
+  },
+  {
     name: 'store-sqlite',
     module: `import { SqliteStore } from '@lousho/store-sqlite';
              export default (folder) => new SqliteStore(folder + '/runs.db');`,

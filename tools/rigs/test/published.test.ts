@@ -10,21 +10,22 @@ const root = path.resolve(import.meta.dirname, '../../..');
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'lousho-published-'));
 /** What an application with the memory store has; the others need packages of other people. */
 const neutral = ['contract', 'executor', 'core', 'store-memory', 'testing'];
+const all = [...neutral, 'store-file', 'store-sqlite'];
 
 beforeAll(() => {
-  const workspaces = [...neutral, 'store-sqlite'].flatMap((name) => ['--workspace', `@lousho/${name}`]);
+  const workspaces = all.flatMap((name) => ['--workspace', `@lousho/${name}`]);
   npm(root, ['pack', '--ignore-scripts', '--pack-destination', folder, ...workspaces]);
   offerPrebuild();
 });
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
 
 it('runs from its tarballs, imported and required', () => {
-  const app = install('app-with-sqlite', [...neutral, 'store-sqlite'], ['zod', 'better-sqlite3']);
+  const app = install('app-with-all', all, ['zod', 'better-sqlite3']);
   fs.writeFileSync(path.join(app, 'imported.mjs'), `${imports}\n${program}`);
   fs.writeFileSync(path.join(app, 'required.cjs'), `${requires}\n(async () => {${program}})();`);
-  const twice = ['Hello Ada, 1 call, finished', 'Hello Ada, 1 call, finished'];
-  expect(linesOf(app, 'imported.mjs')).toEqual(twice);
-  expect(linesOf(app, 'required.cjs')).toEqual(twice);
+  const lines = Array<string>(3).fill('Hello Ada, 1 call, finished');
+  expect(linesOf(app, 'imported.mjs')).toEqual(lines);
+  expect(linesOf(app, 'required.cjs')).toEqual(lines);
 });
 
 it('installs no database driver with the memory store', () => {
@@ -38,6 +39,7 @@ it('installs no database driver with the memory store', () => {
 
 const names = {
   '@lousho/core': ['createAgent', 'defineTool'],
+  '@lousho/store-file': ['fileStore'],
   '@lousho/store-memory': ['memoryStore'],
   '@lousho/store-sqlite': ['SqliteStore'],
   '@lousho/testing': ['mockModel'],
@@ -56,7 +58,7 @@ const program = `
     input: z.object({ name: z.string() }),
     execute: ({ name }) => 'Hello ' + name,
   });
-  for (const store of [memoryStore(), new SqliteStore('runs.db')]) {
+  for (const store of [memoryStore(), fileStore('runs'), new SqliteStore('runs.db')]) {
     const provider = mockModel([
       { toolCalls: [{ name: 'greet', args: { name: 'Ada' } }] },
       ({ messages }) => messages.at(-1).content[0].result,

@@ -34,18 +34,20 @@ export function openOn(
   {
     folder = tempFolder(),
     durability = 'power',
+    networkKindOf = () => undefined,
     ports,
     ...options
   }: StoreOptions & {
     readonly folder?: string;
     readonly durability?: 'power' | 'process';
+    readonly networkKindOf?: (folder: string) => string | undefined;
     readonly ports?: Partial<Ports>;
   } = {},
 ): StoreParts & { readonly folder: string; readonly warnings: readonly string[] } {
   const warnings: string[] = [];
   const parts = storeParts({
     ...resolveStoreOptions(options),
-    ...{ folder, durability },
+    ...{ folder, durability, networkKindOf },
     ports: resolvePorts(ports),
     fs: { ...nodeFileSystem, ...fileSystem },
     warn: (message) => warnings.push(message),
