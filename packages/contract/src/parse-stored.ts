@@ -5,24 +5,24 @@ import { CHECKPOINT_VERSION, type Checkpoint } from './checkpoint.ts';
 import { ConfigurationError, SDKError } from './errors.ts';
 import type { ErrorDetails } from './error-codes.ts';
 import { objectOf } from './json.ts';
-import { approvalRecordSchema, checkpointSchema, runEndSchema, sessionRecordSchema } from './schemas.ts';
+import { storedSchemas } from './schemas.ts';
 import type { SessionRecord } from './session.ts';
 import { emptyUsage } from './usage.ts';
 
 /** Upgrades an older shape. @throws synchronously LOUSHO_CHECKPOINT_CORRUPT, LOUSHO_STORE_VERSION_UNSUPPORTED. */
 export function parseCheckpoint(stored: unknown, id: string): Checkpoint {
   const upgraded = isRecord(stored) ? upgradeCheckpoint(stored) : stored;
-  return accept<Checkpoint>(checkpointSchema, upgraded, { id, record: 'checkpoint' });
+  return accept<Checkpoint>(storedSchemas().checkpoint, upgraded, { id, record: 'checkpoint' });
 }
 
 /** @throws synchronously LOUSHO_CHECKPOINT_CORRUPT with `record: 'approval'`. */
 export function parseApprovalRecord(stored: unknown, id: string): ApprovalRecord {
-  return accept<ApprovalRecord>(approvalRecordSchema, stored, { id, record: 'approval' });
+  return accept<ApprovalRecord>(storedSchemas().approvalRecord, stored, { id, record: 'approval' });
 }
 
 /** @throws synchronously LOUSHO_CHECKPOINT_CORRUPT with `record: 'session'`. */
 export function parseSessionRecord(stored: unknown, id: string): SessionRecord {
-  return accept<SessionRecord>(sessionRecordSchema, stored, { id, record: 'session' });
+  return accept<SessionRecord>(storedSchemas().sessionRecord, stored, { id, record: 'session' });
 }
 
 function accept<Shape>(
@@ -76,7 +76,7 @@ function fromVersion0(stored: Record<string, unknown>): Record<string, unknown> 
 function standingFromVersion0(stored: Record<string, unknown>): Record<string, unknown> {
   const { status, finishReason, approvalId } = stored;
   if (status === 'finished') {
-    const known = runEndSchema.safeParse(finishReason).success;
+    const known = storedSchemas().runEnd.safeParse(finishReason).success;
     return { finishReason: known ? finishReason : 'other' };
   }
   if (status === 'awaiting-approval') return { approvalIds: stored.approvalIds ?? [approvalId] };
