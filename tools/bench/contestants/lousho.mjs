@@ -8,7 +8,8 @@
  */
 import path from 'node:path';
 import { createAgent, defineTool } from '@lousho/core';
-import { z } from 'zod';
+// The copy that our packages use: an application has one, and the other contestants bring another.
+import { z } from '../../../node_modules/zod/index.js';
 import { PROMPT, TOOL_DESCRIPTION, TOOL_NAME, answer, lookup, requireDone } from '../workload.mjs';
 
 const tool = defineTool({
