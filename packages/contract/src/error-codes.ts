@@ -91,6 +91,17 @@ export interface ErrorDetails {
   LOUSHO_STORE_WRITE_FAILED: { readonly operation: string; readonly id?: string };
   /** The file under an open store was deleted or replaced. Final. */
   LOUSHO_STORE_REPLACED: { readonly path: string };
+  /** A value was sealed with a key that the store was not given. Final. */
+  LOUSHO_STORE_KEY_UNKNOWN: {
+    readonly id: string;
+    readonly record: 'checkpoint' | 'history' | 'session' | 'approval';
+    readonly keyId: string;
+  };
+  /** An encrypted store found a value that is not sealed. Final. */
+  LOUSHO_STORE_NOT_SEALED: {
+    readonly id: string;
+    readonly record: 'checkpoint' | 'history' | 'session' | 'approval';
+  };
   /** Final. */
   LOUSHO_STORE_CLOSED: { readonly operation: string };
 
@@ -281,6 +292,19 @@ export const errorTable: { readonly [C in ErrorCode]: ErrorEntry<ErrorDetails[C]
     retryable: false,
     message: (d) => `The file "${d.path}" was deleted or replaced while the store had it open.`,
     hint: () => 'Open a new store on the path; never replace the file under a running process.',
+  },
+  LOUSHO_STORE_KEY_UNKNOWN: {
+    retryable: false,
+    message: (d) =>
+      `The stored ${d.record} "${d.id}" was sealed with the key "${d.keyId}", which is not here.`,
+    hint: () =>
+      'Add this key to those of encryptedStore(store, keys): the first key seals, all of them open.',
+  },
+  LOUSHO_STORE_NOT_SEALED: {
+    retryable: false,
+    message: (d) => `The stored ${d.record} "${d.id}" is not sealed.`,
+    hint: () =>
+      'Copy what was stored before the encryption with copyStore(store, encryptedStore(newStore, keys)); if nothing was, somebody else wrote this record.',
   },
   LOUSHO_STORE_CLOSED: {
     retryable: false,

@@ -8,6 +8,7 @@ const neutralEntryPoints = [
   '@lousho/contract',
   '@lousho/executor',
   '@lousho/core',
+  '@lousho/store-kit',
   '@lousho/store-memory',
   '@lousho/testing',
   '@lousho/testing/crash',

@@ -1,0 +1,316 @@
+/** What the store below sees, which keys open what, and that nothing else about the store is different. */
+import {
+  appendFrozen,
+  isDeepFrozen,
+  type AgentStore,
+  type Checkpoint,
+  type CheckpointStore,
+} from '@lousho/contract';
+import { createAgent, defineTool } from '@lousho/core';
+import { memoryStore } from '@lousho/store-memory';
+import { mockModel } from '@lousho/testing';
+import { describe, expect, it } from 'vitest';
+import { platformCrypto } from '../src/crypto-ports.ts';
+import { encryptedStore, type SealingKey } from '../src/index.ts';
+import { sealedStore } from '../src/encrypted-store.ts';
+import { testKey } from './support/keys.ts';
+import { approvalRecord, inProgress, nextStep, says, sessionRecord } from './support/records.ts';
+import { textStore, threeMethodStore } from './support/text-store.ts';
+
+const [oldKey, newKey] = [testKey('2025-07'), testKey('2026-01')];
+
+describe('the store below', () => {
+  it('sees nothing of what was said, by whom, with which tools and to which end', async () => {
+    const below = textStore();
+    const sealed = encryptedStore(below.store, [newKey]);
+    await saveEverything(sealed);
+    const texts = [
+      ...(below.saves.get('order-7') ?? []),
+      ...below.approvals.values(),
+      ...below.sessions.values(),
+    ];
+    expect(texts).toHaveLength(4);
+    expect(texts.join('\n')).not.toMatch(/secret/i);
+  });
+
+  it('sees ids, status, step and times, and lists and prunes by them', async () => {
+    const below = memoryStore();
+    const sealed = encryptedStore(below, [newKey]);
+    const approvalId = 'order-7.apr-run00001-1-0';
+    const waiting = awaiting(approvalId);
+    await sealed.checkpoints.save('order-7', waiting);
+    await sealed.approvals.save(approvalRecord(approvalId, { sessionId: 'chat-1' }));
+    const [header] = await below.checkpoints.listHeaders({ status: 'awaiting-approval' });
+    expect(header?.header).toMatchObject({
+      stepIndex: 1,
+      savedAt: waiting.savedAt,
+      approvalIds: [approvalId],
+    });
+    expect(await sealed.approvals.list({ sessionId: 'chat-1' })).toHaveLength(1);
+    expect(await sealed.approvals.list({ sessionId: 'chat-2' })).toHaveLength(0);
+    // Everything is old, and yet somebody has to decide about it.
+    expect(await sealed.prune({ olderThanMs: 0, statuses: ['awaiting-approval'] })).toMatchObject({
+      checkpoints: 0,
+      approvals: 0,
+    });
+    await sealed.approvals.delete(approvalId);
+    const ended = finished(inProgress());
+    await sealed.checkpoints.save('order-7', ended);
+    expect(await sealed.prune({ olderThanMs: 0 })).toMatchObject({ checkpoints: 1, historyEntries: 2 });
+  });
+});
+
+describe('keys', () => {
+  it('open what any of them sealed, and the next save seals with the first', async () => {
+    const below = memoryStore();
+    const before = encryptedStore(below, [oldKey]);
+    const state = inProgress();
+    await before.checkpoints.save('order-7', state);
+    await before.approvals.save(approvalRecord('a-1'));
+    await before.sessions.saveIfRevision(sessionRecord('chat-1'), 0);
+    const during = encryptedStore(below, [newKey, oldKey]);
+    const loaded = await during.checkpoints.load('order-7');
+    expect(loaded).toEqual(state);
+    await during.checkpoints.save('order-7', nextStep(loaded as typeof state, 'more'));
+    await during.approvals.save((await during.approvals.load('a-1')) ?? approvalRecord('a-1'));
+    const session = await during.sessions.load('chat-1');
+    await during.sessions.saveIfRevision(session ?? sessionRecord('chat-1'), 1);
+    const after = encryptedStore(below, [newKey]);
+    expect(await after.checkpoints.load('order-7')).toEqual(nextStep(state, 'more'));
+    expect(await after.approvals.load('a-1')).toEqual(approvalRecord('a-1'));
+    expect(await after.sessions.load('chat-1')).toEqual({ ...sessionRecord('chat-1'), revision: 2 });
+    // The save of before is in the history, under the old key.
+    await expect(after.checkpoints.history('order-7')).rejects.toMatchObject({
+      code: 'LOUSHO_STORE_KEY_UNKNOWN',
+      details: { id: 'order-7', record: 'history', keyId: '2025-07' },
+    });
+    expect(await during.checkpoints.history('order-7')).toHaveLength(2);
+  });
+
+  it('that are missing are named, with the record, and hide nothing', async () => {
+    const below = memoryStore();
+    const sealed = encryptedStore(below, [oldKey]);
+    await saveEverything(sealed);
+    const other = encryptedStore(below, [newKey]);
+    const missing = { code: 'LOUSHO_STORE_KEY_UNKNOWN', details: { keyId: '2025-07' }, retryable: false };
+    await expect(other.checkpoints.load('order-7')).rejects.toMatchObject(missing);
+    await expect(other.approvals.load('a-1')).rejects.toMatchObject(missing);
+    await expect(other.approvals.list()).rejects.toMatchObject(missing);
+    await expect(other.sessions.load('chat-1')).rejects.toMatchObject(missing);
+    for (const entries of [await other.checkpoints.list(), await other.checkpoints.listHeaders()])
+      expect(entries).toMatchObject([
+        { sessionId: 'order-7', status: 'in-progress', error: { code: 'LOUSHO_STORE_KEY_UNKNOWN' } },
+      ]);
+    // It can still be deleted.
+    await other.checkpoints.delete('order-7');
+    expect(await other.checkpoints.list()).toEqual([]);
+  });
+
+  it('of the same id with other bytes open nothing', async () => {
+    const below = memoryStore();
+    await encryptedStore(below, [oldKey]).checkpoints.save('order-7', inProgress());
+    const impostor = encryptedStore(below, [{ id: oldKey.id, key: newKey.key }]);
+    await expect(impostor.checkpoints.load('order-7')).rejects.toMatchObject({
+      code: 'LOUSHO_CHECKPOINT_CORRUPT',
+    });
+  });
+
+  it('may be bytes, base64 or a CryptoKey that cannot be exported', async () => {
+    const below = memoryStore();
+    const bytes = newKey.key as Uint8Array;
+    const base64 = btoa(String.fromCharCode(...bytes));
+    const cryptoKey = await crypto.subtle.importKey('raw', bytes.slice(), 'AES-GCM', false, [
+      'encrypt',
+      'decrypt',
+    ]);
+    await encryptedStore(below, [newKey]).checkpoints.save('order-7', inProgress());
+    for (const key of [base64, cryptoKey]) {
+      const { checkpoints } = encryptedStore(below, [{ id: newKey.id, key }]);
+      expect(await checkpoints.load('order-7')).toEqual(inProgress());
+    }
+  });
+
+  it('are checked at once, and never shown', async () => {
+    const secret = 'c2VjcmV0';
+    const signing = await crypto.subtle.generateKey({ name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
+    const wrong: [string, unknown][] = [
+      ['keys', []],
+      ['keys', undefined],
+      ['keys[0].id', [{ ...newKey, id: '' }]],
+      ['keys[0].id', [{ ...newKey, id: 'a.b' }]],
+      ['keys[1].id', [newKey, { ...oldKey, id: newKey.id }]],
+      ['keys[0].key', [{ id: 'k', key: secret }]],
+      ['keys[0].key', [{ id: 'k', key: 'no base64!' }]],
+      ['keys[0].key', [{ id: 'k', key: new Uint8Array(16) }]],
+      ['keys[0].key', [{ id: 'k', key: signing }]],
+    ];
+    for (const [option, keys] of wrong) {
+      const open = (): AgentStore => encryptedStore(memoryStore(), keys as readonly SealingKey[]);
+      expect(open).toThrow(expect.objectContaining({ code: 'LOUSHO_CONFIG_INVALID' }));
+      const error = thrownBy(open) as { readonly details: { readonly option: string } };
+      expect(error.details.option).toBe(option);
+      expect(`${JSON.stringify(error)} ${(error as unknown as Error).message}`).not.toContain(secret);
+    }
+  });
+});
+
+describe('a sealed store', () => {
+  it('has the methods that the store below has, and no others', () => {
+    const three = encryptedStore(threeMethodStore(), [newKey]);
+    expect(methodsOf(three)).toEqual(['checkpoints']);
+    expect(methodsOf(three.checkpoints)).toEqual(['delete', 'load', 'save']);
+    const below = memoryStore();
+    const full = encryptedStore(below, [newKey]);
+    expect(methodsOf(full)).toEqual(methodsOf(below));
+    expect(methodsOf(full.checkpoints)).toEqual(methodsOf(below.checkpoints));
+    expect(full.checkpoints.claims).toEqual(below.checkpoints.claims);
+    expect(Object.hasOwn(full, Symbol.asyncDispose)).toBe(true);
+  });
+
+  it('gives the store below the saves of a run in the order of the calls, however long each takes to seal', async () => {
+    const below = textStore();
+    let waits = 0;
+    const { checkpoints } = sealedStore(below.store, [newKey], {
+      ...platformCrypto,
+      async encrypt(...args) {
+        // The more is sealed later, the sooner it would be done.
+        for (let turn = (waits += 1) < 20 ? 50 : 0; turn > 0; turn -= 1) await Promise.resolve();
+        return platformCrypto.encrypt(...args);
+      },
+    });
+    const long = inProgress({
+      messages: appendFrozen(
+        [],
+        Array.from({ length: 20 }, () => says('long')),
+      ),
+    });
+    const states = [long, inProgress(), nextStep(inProgress(), 'more')];
+    await Promise.all(states.map(async (state) => checkpoints?.save('order-7', state)));
+    const kept = await checkpoints?.history?.('order-7');
+    expect(kept?.map(({ checkpoint }) => checkpoint).reverse()).toEqual(states);
+  });
+
+  it('closes the store below behind the saves that are under way', async () => {
+    const below = memoryStore();
+    const sealed = encryptedStore(below, [newKey]);
+    const saving = sealed.checkpoints.save('order-7', inProgress());
+    await sealed.close();
+    await saving;
+    await expect(sealed.checkpoints.load('order-7')).rejects.toMatchObject({ code: 'LOUSHO_STORE_CLOSED' });
+  });
+
+  it('goes on after a save that failed', async () => {
+    const below = memoryStore();
+    let isBroken = true;
+    const checkpoints: CheckpointStore = {
+      ...below.checkpoints,
+      save: async (id, checkpoint) => {
+        if (isBroken) throw new Error('the disk is full');
+        await below.checkpoints.save(id, checkpoint);
+      },
+    };
+    const sealed = encryptedStore({ checkpoints }, [newKey]);
+    const state = inProgress();
+    await expect(sealed.checkpoints?.save('order-7', state)).rejects.toThrow('the disk is full');
+    isBroken = false;
+    await sealed.checkpoints?.save('order-7', nextStep(state, 'more'));
+    expect(await sealed.checkpoints?.load('order-7')).toEqual(nextStep(state, 'more'));
+  });
+
+  it('refuses the sealed form of a later release and leaves it as it is', async () => {
+    const below = textStore();
+    const sealed = encryptedStore(below.store, [newKey]);
+    await sealed.checkpoints?.save('order-7', inProgress());
+    const later = (below.saves.get('order-7') ?? []).map((text) =>
+      text.replaceAll('lousho-sealed-1.', 'lousho-sealed-2.'),
+    );
+    below.saves.set('order-7', later);
+    await expect(sealed.checkpoints?.load('order-7')).rejects.toMatchObject({
+      code: 'LOUSHO_STORE_VERSION_UNSUPPORTED',
+      details: { found: 2, supported: 1 },
+    });
+    expect(below.saves.get('order-7')).toEqual(later);
+  });
+
+  it('gives frozen values, so that nothing it remembers can be changed', async () => {
+    const sealed = encryptedStore(textStore().store, [newKey]);
+    await saveEverything(sealed);
+    expect(isDeepFrozen(await sealed.checkpoints?.load('order-7'))).toBe(true);
+    expect(isDeepFrozen((await sealed.checkpoints?.history?.('order-7'))?.[0]?.checkpoint)).toBe(true);
+    expect(isDeepFrozen(await sealed.approvals?.load('a-1'))).toBe(true);
+    expect(isDeepFrozen(await sealed.sessions?.load('chat-1'))).toBe(true);
+  });
+
+  it('carries an agent over a pause that another process decides', async () => {
+    const below = memoryStore();
+    const charged: unknown[] = [];
+    const agentOn = (store: AgentStore) =>
+      createAgent({
+        provider: mockModel([{ toolCalls: [{ name: 'charge', args: { cents: 4200 } }] }, 'Paid.'], {
+          answerBy: 'step',
+        }),
+        tools: [
+          defineTool({
+            name: 'charge',
+            description: 'Charges the card.',
+            input: { type: 'object', properties: { cents: { type: 'number' } } },
+            needsApproval: true,
+            execute: async (args) => void charged.push(args),
+          }),
+        ],
+        store,
+      });
+    const first = agentOn(encryptedStore(below, [newKey]));
+    await first.send('Charge 42.00.', { sessionId: 'order-7' });
+    const second = agentOn(encryptedStore(below, [newKey]));
+    const [pending] = await second.approvals.list();
+    const result = await second.approvals.resolve({ id: pending?.id ?? '', approved: true });
+    expect(result.text).toBe('Paid.');
+    expect(charged).toEqual([{ cents: 4200 }]);
+    expect(JSON.stringify(await below.checkpoints.history('order-7'))).not.toMatch(/charge|4200|Paid/);
+  });
+});
+
+async function saveEverything(store: AgentStore): Promise<void> {
+  await store.checkpoints?.save('order-7', inProgress());
+  await store.checkpoints?.save('order-7', nextStep(inProgress(), 'a secret more'));
+  await store.approvals?.save(approvalRecord('a-1', { snapshot: { checkpoints: [] } }));
+  await store.sessions?.saveIfRevision(sessionRecord('chat-1'), 0);
+}
+
+function awaiting(approvalId: string): Checkpoint {
+  const { status: _status, lastError: _error, ...rest } = inProgress();
+  const approval = {
+    id: approvalId,
+    kind: 'tool',
+    toolCallId: 'c',
+    argsHash: '',
+    createdAt: rest.savedAt,
+  } as const;
+  return {
+    ...rest,
+    status: 'awaiting-approval',
+    approvals: [approval],
+    approvalId,
+    approvalIds: [approvalId],
+  };
+}
+
+function finished(before: ReturnType<typeof inProgress>): Checkpoint {
+  const { status: _status, lastError: _error, ...rest } = before;
+  return { ...rest, status: 'finished', finishReason: 'max-steps' };
+}
+
+function methodsOf(part: object | undefined): string[] {
+  return Object.keys(part ?? {})
+    .filter((key) => key !== 'claims')
+    .sort();
+}
+
+function thrownBy(call: () => unknown): unknown {
+  try {
+    return call();
+  } catch (error) {
+    return error;
+  }
+}
