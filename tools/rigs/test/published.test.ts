@@ -28,6 +28,25 @@ it('runs from its tarballs, imported and required', () => {
   expect(linesOf(app, 'required.cjs')).toEqual(lines);
 });
 
+it.each([
+  ['node16', 'node16'],
+  ['esnext', 'bundler'],
+])('type checks with module %s, every declaration read, and no types of Node', (module, moduleResolution) => {
+  const app = install(`app-with-types-${module}`, neutral, ['zod']);
+  fs.writeFileSync(path.join(app, 'app.mts'), typed);
+  const compilerOptions = {
+    ...{ module, moduleResolution, strict: true, noEmit: true, skipLibCheck: false },
+    ...{ target: 'es2022', lib: ['es2022', 'dom'], types: [] },
+  };
+  fs.writeFileSync(path.join(app, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['app.mts'] }));
+  const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
+  const { status, stdout } = spawnSync(process.execPath, [tsc, '-p', app], {
+    encoding: 'utf8',
+    env: ownEnv(),
+  });
+  expect(status, stdout).toBe(0);
+});
+
 it('installs no database driver with the memory store', () => {
   const app = install('app-with-memory', neutral, ['zod']);
   const installed = fs.readdirSync(path.join(app, 'node_modules')).filter((name) => !name.startsWith('.'));
@@ -36,6 +55,22 @@ it('installs no database driver with the memory store', () => {
 });
 
 /* ── The application ── */
+
+const typed = `
+  import { createAgent, defineTool } from '@lousho/core';
+  import { memoryStore } from '@lousho/store-memory';
+  import { mockModel } from '@lousho/testing';
+  import { z } from 'zod';
+
+  const greet = defineTool({
+    name: 'greet',
+    description: 'Greets somebody.',
+    input: z.object({ name: z.string() }),
+    execute: ({ name }) => name.toUpperCase(),
+  });
+  const agent = createAgent({ provider: mockModel(['Hello.']), tools: [greet], store: memoryStore() });
+  export const text: Promise<string> = agent.send('Greet Ada.', { sessionId: 'ada' }).then((result) => result.text);
+`;
 
 const names = {
   '@lousho/core': ['createAgent', 'defineTool'],
