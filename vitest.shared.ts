@@ -11,7 +11,6 @@ export default defineConfig({
   test: {
     environment: 'node',
     include: ['test/**/*.test.ts'],
-    passWithNoTests: true,
     // tools/test.mjs adds these reports up.
     reporters: ['default', 'json'],
     outputFile: { json: 'coverage/vitest-report.json' },

@@ -130,7 +130,7 @@ function isWaiting(checkpoint: Checkpoint): boolean {
   return checkpoint.status === 'awaiting-approval';
 }
 
-export async function decideAndExecute(plan: OrderPlan): Promise<ExecutionResult> {
+async function decideAndExecute(plan: OrderPlan): Promise<ExecutionResult> {
   const result = await executePlan(plan);
   if (result === null) throw new Error('Invariant: a decision gave no result');
   return result;

@@ -17,7 +17,7 @@ export type ToolKind =
   /** Puts words into the run while it executes, the first time. */
   | 'enqueues';
 
-export interface PlannedCall {
+interface PlannedCall {
   readonly kind: ToolKind;
   /** How long it takes, in microtasks: shorter or longer than a save. */
   readonly delay: number;
@@ -25,8 +25,8 @@ export interface PlannedCall {
   readonly id: number;
 }
 /** The calls of one response. */
-export type PlannedStep = readonly PlannedCall[];
-export interface PlannedDecision {
+type PlannedStep = readonly PlannedCall[];
+interface PlannedDecision {
   readonly approved: boolean;
   readonly changes: boolean;
 }
