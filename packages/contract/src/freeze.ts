@@ -72,14 +72,29 @@ const lineages = new WeakMap<readonly unknown[], Lineage>();
 export function appendFrozen<Item>(list: readonly Item[], added: readonly Item[]): readonly Item[] {
   if (added.length === 0) return list;
   for (const item of added) deepFreeze(item);
-  // Not `concat` or `slice`: they take many times as long on frozen lists (V8 of Node 20).
-  const grown: readonly Item[] = Object.freeze([...list, ...added]);
+  const items = takeItems(list);
+  for (const item of added) items.push(item);
+  const grown: readonly Item[] = Object.freeze(items.slice());
+  itemsOfNewest.set(grown, items);
   // A list that somebody may still change proves nothing about the lists made from it.
   if (isDeepFrozen(list)) {
     frozen.add(grown);
     lineages.set(grown, continueLineage(list, grown.length));
   }
   return grown;
+}
+
+/**
+ * The items of the newest list of each line, in a list that is not frozen: a copy of a frozen one takes many times as long (V8 of Node 20).
+ * Older lists have none, so that they keep nothing alive that came later.
+ */
+const itemsOfNewest = new WeakMap<readonly unknown[], unknown[]>();
+
+/** The items of the list, for the list that grows from it. */
+function takeItems<Item>(list: readonly Item[]): Item[] {
+  const items = itemsOfNewest.get(list) as Item[] | undefined;
+  itemsOfNewest.delete(list);
+  return items ?? [...list];
 }
 
 function continueLineage(list: readonly unknown[], newestLength: number): Lineage {
