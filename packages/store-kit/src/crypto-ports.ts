@@ -1,10 +1,10 @@
 /** What encryption needs of the platform: Web Crypto, which Node, browsers and workers have alike. */
 
-/** A `CryptoKey` of the platform: AES-GCM, usable to encrypt and to decrypt. It may be one that cannot be exported. */
+/** A `CryptoKey` of the platform: AES-GCM with 256 bits, usable to encrypt and to decrypt. It may be one that cannot be exported. */
 export interface AesKey {
   readonly type: string;
   readonly extractable: boolean;
-  readonly algorithm: { readonly name: string };
+  readonly algorithm: { readonly name: string; readonly length?: number };
   readonly usages: readonly string[];
 }
 

@@ -1,25 +1,37 @@
-/** What is remembered of records that are being written, so that a save seals what is new. The one used longest ago goes first. */
+/** What is remembered of records that are being written, so that a save seals what is new. Those used longest ago are forgotten. */
 
-/** Runs and conversations that one process works on at a time, with room. Whoever is forgotten has some parts sealed once more. */
-const MAX_RECORDS = 1_000;
+/** Runs and conversations that one process writes at a time, with room. Whoever is forgotten has some parts sealed once more. */
+const MAX_SAVED = 1_000;
+/** Most of what is loaded is looked at and not saved; what is saved is so soon after. */
+const MAX_LOADED = 50;
 
 export class KnownRecords<Known> {
-  readonly #records = new Map<string, Known>();
+  readonly #saved = new Map<string, Known>();
+  readonly #loaded = new Map<string, Known>();
 
   get(id: string): Known | undefined {
-    return this.#records.get(id);
+    return this.#saved.get(id) ?? this.#loaded.get(id);
   }
 
-  /** Keeps it as the one used last. */
-  keep(id: string, known: Known): void {
-    this.#records.delete(id);
-    this.#records.set(id, known);
-    if (this.#records.size <= MAX_RECORDS) return;
-    const [oldest] = this.#records.keys();
-    if (oldest !== undefined) this.#records.delete(oldest);
+  saved(id: string, known: Known): void {
+    this.forget(id);
+    keepNewest(this.#saved, id, known, MAX_SAVED);
+  }
+
+  /** What is stored now: another process may have written it. */
+  loaded(id: string, known: Known): void {
+    this.forget(id);
+    keepNewest(this.#loaded, id, known, MAX_LOADED);
   }
 
   forget(id: string): void {
-    this.#records.delete(id);
+    this.#saved.delete(id);
+    this.#loaded.delete(id);
   }
+}
+
+function keepNewest<Known>(records: Map<string, Known>, id: string, known: Known, max: number): void {
+  records.set(id, known);
+  const [oldest] = records.keys();
+  if (records.size > max && oldest !== undefined) records.delete(oldest);
 }

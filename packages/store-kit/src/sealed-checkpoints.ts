@@ -52,7 +52,8 @@ export class SealedCheckpoints {
     const stored = await this.#inner.load(id);
     if (stored === null || stored === undefined) return null;
     const { checkpoint, known } = await this.#sealer.open(id, stored, 'checkpoint');
-    this.#remember(id, checkpoint, known);
+    if (isInProgress(checkpoint)) this.#known.loaded(id, known);
+    else this.#known.forget(id);
     return checkpoint;
   }
 
@@ -131,16 +132,16 @@ export class SealedCheckpoints {
         const { sealed, known } = await this.#sealer.seal(id, given, before);
         if (before?.transcript !== undefined && before.transcript !== known.transcript)
           this.#sealer.transcripts.forget(before.transcript);
-        this.#remember(id, given, known);
+        if (isInProgress(given)) this.#known.saved(id, known);
+        else this.#known.forget(id);
         return sealed;
       },
       async (sealed) => store(sealed),
     );
   }
+}
 
-  /** Nobody appends to a run that waits or is over; whoever resumes it loads it first. */
-  #remember(id: string, { status = 'in-progress' }: StoredCheckpoint, known: KnownCheckpoint): void {
-    if (status === 'in-progress') this.#known.keep(id, known);
-    else this.#known.forget(id);
-  }
+/** Nobody appends to a run that waits or is over; whoever resumes it loads it first. */
+function isInProgress({ status = 'in-progress' }: StoredCheckpoint): boolean {
+  return status === 'in-progress';
 }

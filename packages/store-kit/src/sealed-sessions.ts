@@ -97,7 +97,7 @@ export class SealedSessions implements SessionStore {
     };
     const { text } = await seals.seal('session/header', id, header);
     if (before !== undefined && before.transcript !== transcript) this.#transcripts.forget(before.transcript);
-    this.#known.keep(id, { transcript, inputs, state });
+    this.#known.saved(id, { transcript, inputs, state });
     return deepFreeze({
       ...clearSession(record, revision),
       messages: transcript.sealed,
@@ -119,7 +119,7 @@ export class SealedSessions implements SessionStore {
     const transcript = await this.#transcripts.open(stored.messages, header.messages, of);
     const inputs = await openInputs(this.#seals, 'session/inputs', id, stored.inputIds, header.inputs, of);
     const state = await this.#openState(id, businessState, header.state, of);
-    this.#known.keep(id, { transcript, inputs, state });
+    this.#known.loaded(id, { transcript, inputs, state });
     const record = {
       ...fields,
       messages: transcript.plain,

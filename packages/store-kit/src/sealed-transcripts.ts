@@ -136,15 +136,16 @@ export class SealedTranscripts {
     return same === known.sealed.length ? known.sealed : deepFreeze(known.sealed.slice(0, same));
   }
 
+  /** The longest list that it is known to have grown from: a conversation grows from the turn that ended, not from what it was before. */
   #grownFrom(messages: readonly Message[], known: Transcript | undefined): Transcript | undefined {
     const isSource = (candidate: Transcript | undefined): candidate is Transcript =>
       candidate !== undefined && this.#isCurrent(candidate) && extendsList(candidate.plain, messages);
-    if (isSource(known)) return known;
-    for (let index = messages.length - 1; index >= 0; index -= 1) {
-      const candidate = this.#endingIn.get(messages[index] as Message);
+    const own = isSource(known) ? known : undefined;
+    for (let length = messages.length; length > (own?.plain.length ?? 0); length -= 1) {
+      const candidate = this.#endingIn.get(messages[length - 1] as Message);
       if (isSource(candidate)) return candidate;
     }
-    return undefined;
+    return own;
   }
 
   /** With a new first key, the next save seals all anew. */

@@ -6,7 +6,7 @@ import type { AesKey, CryptoPort } from './crypto-ports.ts';
 export interface SealingKey {
   /** Stored in clear beside each value that it sealed: 1-64 characters of `A-Za-z0-9_-`. A key keeps its id for ever. */
   readonly id: string;
-  /** 32 bytes, or their base64 text, or a `CryptoKey` for AES-GCM with the usages `encrypt` and `decrypt`. */
+  /** 32 bytes, or their base64 text, or a `CryptoKey` for AES-GCM with 256 bits and the usages `encrypt` and `decrypt`. */
   readonly key: Uint8Array | string | AesKey;
 }
 
@@ -38,9 +38,13 @@ export function resolveKeys(keys: readonly SealingKey[], port: CryptoPort): Reso
 /** Imports the key when it is first used: Web Crypto has no synchronous way. */
 function loader(key: SealingKey['key'], option: string, port: CryptoPort): () => Promise<AesKey> {
   if (isAesKey(key)) {
+    const { name, length } = key.algorithm;
     const isUsable =
-      key.algorithm.name === 'AES-GCM' && ['encrypt', 'decrypt'].every((usage) => key.usages.includes(usage));
-    if (!isUsable) throw invalid(option, 'a CryptoKey for AES-GCM with the usages encrypt and decrypt');
+      name === 'AES-GCM' &&
+      length === 8 * KEY_BYTES &&
+      ['encrypt', 'decrypt'].every((usage) => key.usages.includes(usage));
+    if (!isUsable)
+      throw invalid(option, 'a CryptoKey for AES-GCM with 256 bits and the usages encrypt and decrypt');
     return async () => key;
   }
   const bytes = typeof key === 'string' ? fromBase64(key) : key;

@@ -132,6 +132,10 @@ describe('keys', () => {
 
   it('are checked at once, and never shown', async () => {
     const secret = 'c2VjcmV0';
+    const short = await crypto.subtle.generateKey({ name: 'AES-GCM', length: 128 }, false, [
+      'encrypt',
+      'decrypt',
+    ]);
     const signing = await crypto.subtle.generateKey({ name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
     const wrong: [string, unknown][] = [
       ['keys', []],
@@ -143,6 +147,7 @@ describe('keys', () => {
       ['keys[0].key', [{ id: 'k', key: 'no base64!' }]],
       ['keys[0].key', [{ id: 'k', key: new Uint8Array(16) }]],
       ['keys[0].key', [{ id: 'k', key: signing }]],
+      ['keys[0].key', [{ id: 'k', key: short }]],
     ];
     for (const [option, keys] of wrong) {
       const open = (): AgentStore => encryptedStore(memoryStore(), keys as readonly SealingKey[]);

@@ -104,6 +104,18 @@ describe('a sealed store', () => {
     }
   });
 
+  it('refuses a last message that is an older one of the same place', async () => {
+    const below = textStore();
+    const { checkpoints } = encryptedStore(below.store, keys);
+    const first = inProgress();
+    await checkpoints?.save('order-7', nextStep(first, 'what it was'));
+    await checkpoints?.save('order-7', nextStep(first, 'what it is'));
+    const texts = below.saves.get('order-7') ?? [];
+    const [before, now] = texts.map((text) => JSON.parse(text) as { readonly messages: readonly unknown[] });
+    texts[1] = JSON.stringify({ ...now, messages: before?.messages });
+    await expectRefused(async () => checkpoints?.load('order-7'), 'an older last message');
+  });
+
   it('refuses parts of two saves in one record', async () => {
     const { below, reader } = await givenRecords(true);
     const texts = below.saves.get('order-7') ?? [];
@@ -154,6 +166,7 @@ async function givenRecords(careless: boolean): Promise<{ below: TextStore; read
     messages: [...first.messages.slice(0, 2), says('a third message'), says('a fourth')],
     inputIds: [...first.inputIds, 'secret-input-3'],
     businessState: { cart: [] },
+    metadata: { channel: 'another' },
   };
   await writer.checkpoints?.save('order-7', first);
   await writer.checkpoints?.save('order-7', second);
