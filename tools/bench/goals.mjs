@@ -7,10 +7,12 @@
 
 const ours = 'lousho:sqlite';
 const oursProcess = 'lousho:sqlite-process';
+const oursFile = 'lousho:file';
 const oursMemory = 'lousho:memory';
 const oursStoreless = 'lousho:none';
 const raw = 'raw:fenced';
 const group = 'raw:group';
+const appending = 'raw:append';
 const ai6 = 'ai:6';
 const ai7 = 'ai:7';
 
@@ -200,16 +202,73 @@ const goals = [
     stretch: 1.1,
   },
   {
+    id: '17@bytes',
+    compares: 'bytes written per turn with fileStore / raw append, N=1000',
+    value: ratio('writeBytes', thousand, oursFile, appending),
+    hard: 1.5,
+    stretch: 1.1,
+  },
+  {
+    id: '17@wall',
+    compares: 'wall per turn with fileStore / raw append, N=1000',
+    value: ratio('wallMs', thousand, oursFile, appending),
+    hard: 1.8,
+    stretch: 1.3,
+  },
+  {
     id: '20',
     compares: 'a cold process with 10 turns, start to exit / raw',
     value: ratio('processMs', 'cold 10', ours, raw),
     hard: 2.0,
     stretch: 1.6,
   },
+  ...['sqlite', 'file'].flatMap((store) => [
+    ...[1000, 10_000].map((messages) => ({
+      id: `save@${store}-${messages}-bytes`,
+      compares: `${store}: bytes of a save behind ${messages} messages / behind 10`,
+      value: growth('writeBytes', `store:${store}`, messages),
+      hard: 1.3,
+      stretch: 1.05,
+    })),
+    ...[1000, 10_000].map((messages) => ({
+      id: `save@${store}-${messages}-ms`,
+      compares: `${store}: time of a save behind ${messages} messages / behind 10`,
+      value: growth('saveMs', `store:${store}`, messages),
+      hard: 1.3,
+      stretch: 1.05,
+    })),
+  ]),
+  {
+    id: 'save@append',
+    compares: 'a save of the file store / a raw append and sync of as many bytes',
+    value: ratio('saveMs', 'append 1000', 'store:file', 'store:append'),
+    hard: 1.5,
+    stretch: 1.2,
+  },
+  {
+    id: 'save@shared',
+    compares: 'sqlite: saves a second of 100 runs at once / of one run',
+    value: (of) =>
+      of('store:sqlite', 'savers 100', 'savesPerSecond') / of('store:sqlite', 'savers 1', 'savesPerSecond'),
+    bound: 'at least',
+    hard: 5,
+    stretch: 8,
+  },
+  {
+    id: 'list@sqlite',
+    compares: 'sqlite: list ten unfinished runs among 10,000 finished / among ten',
+    value: (of) => of('store:sqlite', 'listing 10000', 'listMs') / of('store:sqlite', 'listing 10', 'listMs'),
+    hard: 3,
+    stretch: 1.5,
+  },
 ];
 
 function ratio(figure, scenario, contestant, against) {
   return (of) => of(contestant, scenario, figure) / of(against, scenario, figure);
+}
+
+function growth(figure, contestant, messages) {
+  return (of) => of(contestant, `append ${messages}`, figure) / of(contestant, 'append 10', figure);
 }
 
 /** The goals with these numbers, all for an empty list: `5` takes `5@200` and `5@1000`. */

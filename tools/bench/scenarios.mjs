@@ -2,7 +2,8 @@
  * What is done with a contestant and what is noted of it. Each function runs in a process of its own (measure-one.mjs).
  *
  * A contestant is `{ run(id, task), resume(id, task), listUnfinished(task), close() }`; the latter of each only where a
- * scenario needs it. `task` is described in workload.mjs.
+ * scenario needs it. `task` is described in workload.mjs. Those of contestants/store.mjs are
+ * `{ startRun(id, messageCount, status), listUnfinished(), close() }`.
  */
 import { directoryBytes, median, startMeter } from './measure.mjs';
 
@@ -20,6 +21,12 @@ export const scenarios = {
   resume: { prepare: dieInModelCall, measure: measureResume },
   /** `count` sessions are stored, 100 of them unfinished; list those. */
   pending: { prepare: fillStore, measure: measurePending },
+  /** One run with so many messages of 1 KB: save one more, many times. */
+  append: { measure: measureAppend },
+  /** So many runs at once, each saving one message after another. */
+  savers: { measure: measureSavers },
+  /** So many finished runs are stored, and ten unfinished: list those. */
+  listing: { prepare: fillWithRuns, measure: measureListing },
   /** A whole process, from its start to its exit: the caller takes the time. */
   cold: { measure: runOnce },
 };
@@ -28,6 +35,10 @@ const SHORT_TURNS = 3;
 const PARALLEL_SESSIONS = 12;
 const UNFINISHED = 100;
 const LISTINGS = 9;
+const FEW_UNFINISHED = 10;
+const WARM_UP_SAVES = 20;
+const SAVES = 60;
+const SAVES_A_SAVER = 20;
 
 async function measureSequence(open, directory, turns) {
   const contestant = await open(directory);
@@ -127,6 +138,62 @@ async function measurePending(open, directory) {
   }
   const cost = stopMeter();
   await contestant.close();
+  return { ...cost, listMs: median(listingsMs) };
+}
+
+async function measureAppend(open, directory, messageCount) {
+  const store = await open(directory);
+  const save = await store.startRun('measured', messageCount);
+  for (let index = 0; index < WARM_UP_SAVES; index += 1) await save();
+  const savesMs = [];
+  const stopMeter = startMeter();
+  for (let index = 0; index < SAVES; index += 1) {
+    const startedAtMs = performance.now();
+    await save();
+    savesMs.push(performance.now() - startedAtMs);
+  }
+  const cost = stopMeter();
+  await store.close();
+  return { ...cost, saveMs: median(savesMs) };
+}
+
+async function measureSavers(open, directory, count) {
+  const store = await open(directory);
+  const saveAll = (saves) => Promise.all(saves.map((save) => save()));
+  const saves = await Promise.all(
+    Array.from({ length: count }, (_, index) => store.startRun(`run-${index}`, 1)),
+  );
+  for (let index = 0; index < WARM_UP_SAVES; index += 1) await saveAll(saves);
+  const stopMeter = startMeter();
+  await Promise.all(
+    saves.map(async (save) => {
+      for (let index = 0; index < SAVES_A_SAVER; index += 1) await save();
+    }),
+  );
+  const cost = stopMeter();
+  await store.close();
+  return { ...cost, savesPerSecond: ((count * SAVES_A_SAVER) / cost.wallMs) * 1000 };
+}
+
+async function fillWithRuns(open, directory, finishedCount) {
+  const store = await open(directory);
+  await forEachIndex(finishedCount, 100, (index) => store.startRun(`finished-${index}`, 2, 'finished'));
+  for (let index = 0; index < FEW_UNFINISHED; index += 1) await store.startRun(`unfinished-${index}`, 2);
+  await store.close();
+}
+
+async function measureListing(open, directory) {
+  const store = await open(directory);
+  const listingsMs = [];
+  const stopMeter = startMeter();
+  for (let index = 0; index < LISTINGS; index += 1) {
+    const startedAtMs = performance.now();
+    const listed = await store.listUnfinished();
+    listingsMs.push(performance.now() - startedAtMs);
+    if (listed !== FEW_UNFINISHED) throw new Error(`Listed ${listed} runs instead of ${FEW_UNFINISHED}.`);
+  }
+  const cost = stopMeter();
+  await store.close();
   return { ...cost, listMs: median(listingsMs) };
 }
 

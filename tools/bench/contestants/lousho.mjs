@@ -3,6 +3,7 @@
  *
  * - `lousho:sqlite`: SqliteStore as it is by default, which survives a power cut.
  * - `lousho:sqlite-process`: SqliteStore with `durability: 'process'`.
+ * - `lousho:file`: fileStore as it is by default.
  * - `lousho:memory`: memoryStore with its history of 50.
  * - `lousho:none`: no store.
  */
@@ -37,6 +38,10 @@ async function loadStore(variant) {
       const { SqliteStore } = await import('@lousho/store-sqlite');
       const options = variant === 'sqlite' ? {} : { durability: 'process' };
       return (directory) => new SqliteStore(path.join(directory, 'lousho.db'), options);
+    }
+    case 'file': {
+      const { fileStore } = await import('@lousho/store-file');
+      return (directory) => fileStore(path.join(directory, 'runs'));
     }
     default:
       throw new Error(`There is no contestant lousho:${variant}.`);

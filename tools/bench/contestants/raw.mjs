@@ -4,8 +4,10 @@
  *
  * - `raw:fenced`: WAL, synchronous=FULL; each message is one row, written in a transaction that reads the lease first.
  * - `raw:group`: the same, and what is saved in one turn of the event loop shares a transaction.
+ * - `raw:append`: no database: each message is a line of a file, appended and synced.
  * - `raw:none`: the loop alone, nothing is saved.
  */
+import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { PROMPT, answer, lookup } from '../workload.mjs';
@@ -54,6 +56,8 @@ function openLog(variant, file) {
   switch (variant) {
     case 'none':
       return { save() {}, close() {} };
+    case 'append':
+      return fileLog(path.dirname(file));
     case 'fenced':
       return sqliteLog(file, (commit) => (save) => commit([save]));
     case 'group':
@@ -61,6 +65,22 @@ function openLog(variant, file) {
     default:
       throw new Error(`There is no contestant raw:${variant}.`);
   }
+}
+
+function fileLog(directory) {
+  const files = new Map();
+  return {
+    save(id, messages, status) {
+      let file = files.get(id);
+      if (file === undefined) files.set(id, (file = fs.openSync(path.join(directory, `${id}.jsonl`), 'a')));
+      fs.writeSync(file, `${JSON.stringify(messages.at(-1))}\n`);
+      fs.fdatasyncSync(file);
+      if (status !== 'finished') return;
+      fs.closeSync(file);
+      files.delete(id);
+    },
+    close() {},
+  };
 }
 
 function sqliteLog(file, scheduleWith) {
