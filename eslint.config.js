@@ -6,9 +6,15 @@ import tseslint from 'typescript-eslint';
 const everyPackage = ['packages/*/src/**/*.ts'];
 
 // These run wherever JavaScript runs, but for their entry points `/node`.
-const neutralPackages = ['contract', 'executor', 'core', 'store-kit', 'store-memory', 'testing'].map(
-  sourcesOf,
-);
+const neutralPackages = [
+  'contract',
+  'executor',
+  'core',
+  'store-kit',
+  'store-kv',
+  'store-memory',
+  'testing',
+].map(sourcesOf);
 const nodeEntryPoints = ['packages/*/src/node.ts', 'packages/*/src/node/**/*.ts'];
 
 // The only files that may ask for the time, for chance or for the state of a process. All others take these from
@@ -61,6 +67,7 @@ export default tseslint.config(
             layer('store', { imports: ['contract'] }),
             { sourceTag: 'medium:any', onlyDependOnLibsWithTags: ['*'], allowedExternalImports: [] },
             { sourceTag: 'medium:memory', onlyDependOnLibsWithTags: ['*'], allowedExternalImports: [] },
+            { sourceTag: 'medium:kv', onlyDependOnLibsWithTags: ['*'], allowedExternalImports: [] },
             { sourceTag: 'medium:file', onlyDependOnLibsWithTags: ['*'], allowedExternalImports: [] },
             {
               sourceTag: 'medium:sqlite',

@@ -10,6 +10,7 @@ const neutralEntryPoints = [
   '@lousho/core',
   '@lousho/store-kit',
   '@lousho/store-memory',
+  '@lousho/store-kv',
   '@lousho/testing',
   '@lousho/testing/crash',
   '@lousho/testing/conformance',

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 const root = path.resolve(import.meta.dirname, '../../..');
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'lousho-published-'));
 /** What an application with the memory store has; the others need packages of other people. */
-const neutral = ['contract', 'executor', 'core', 'store-memory', 'testing'];
+const neutral = ['contract', 'executor', 'core', 'store-memory', 'store-kv', 'testing'];
 const all = [...neutral, 'store-file', 'store-sqlite'];
 
 beforeAll(() => {
@@ -23,7 +23,7 @@ it('runs from its tarballs, imported and required', () => {
   const app = install('app-with-all', all, ['zod', 'better-sqlite3']);
   fs.writeFileSync(path.join(app, 'imported.mjs'), `${imports}\n${program}`);
   fs.writeFileSync(path.join(app, 'required.cjs'), `${requires}\n(async () => {${program}})();`);
-  const lines = Array<string>(3).fill('Hello Ada, 1 call, finished');
+  const lines = Array<string>(4).fill('Hello Ada, 1 call, finished');
   expect(linesOf(app, 'imported.mjs')).toEqual(lines);
   expect(linesOf(app, 'required.cjs')).toEqual(lines);
 });
@@ -75,6 +75,7 @@ const typed = `
 const names = {
   '@lousho/core': ['createAgent', 'defineTool'],
   '@lousho/store-file': ['fileStore'],
+  '@lousho/store-kv': ['KVStore'],
   '@lousho/store-memory': ['memoryStore'],
   '@lousho/store-sqlite': ['SqliteStore'],
   '@lousho/testing': ['mockModel'],
@@ -93,7 +94,14 @@ const program = `
     input: z.object({ name: z.string() }),
     execute: ({ name }) => 'Hello ' + name,
   });
-  for (const store of [memoryStore(), fileStore('runs'), new SqliteStore('runs.db')]) {
+  const values = new Map();
+  const namespace = {
+    get: async (key) => values.get(key) ?? null,
+    put: async (key, value) => void values.set(key, value),
+    delete: async (key) => void values.delete(key),
+  };
+  const kvStore = new KVStore(namespace);
+  for (const store of [memoryStore(), kvStore, fileStore('runs'), new SqliteStore('runs.db')]) {
     const provider = mockModel([
       { toolCalls: [{ name: 'greet', args: { name: 'Ada' } }] },
       ({ messages }) => messages.at(-1).content[0].result,

@@ -1,0 +1,163 @@
+/** What a namespace without compare-and-swap, a minute late at other locations, can do and cannot: the limits stand in the README. */
+import { isDeepStrictEqual } from 'node:util';
+import type { ApprovalRecord, Checkpoint, Lease } from '@lousho/contract';
+import { manualClock, type ManualClock } from '@lousho/testing';
+import { describe, expect, it } from 'vitest';
+import { KVStore } from '../src/index.ts';
+import { seededRandom } from './support/random.ts';
+import { last, nextTurn, runOf } from './support/runs.ts';
+import { SimKV, type SimOptions } from './support/sim-kv.ts';
+import { waitingPorts } from './support/waiting-ports.ts';
+
+const MINUTE = 60_000;
+
+function givenLocations(
+  seed = 3,
+  options: Partial<SimOptions> = {},
+): {
+  readonly clock: ManualClock;
+  readonly sim: SimKV;
+  readonly at: (location: number) => KVStore;
+} {
+  const clock = manualClock();
+  const sim = new SimKV({ clock, random: seededRandom(seed), ...options });
+  return { clock, sim, at: (location) => new KVStore(sim.at(location), { ports: waitingPorts(clock) }) };
+}
+
+describe('leases', () => {
+  it('go to one of those who ask at one moment and location', async () => {
+    const { at } = givenLocations();
+    const stores = [at(0), at(0), at(0)];
+    const asked = stores.flatMap(({ checkpoints }, store) =>
+      [0, 1].map((index) => checkpoints.acquireLease('order-7', `owner-${store}-${index}`, 10 * MINUTE)),
+    );
+    const won = (await Promise.all(asked)).filter((lease) => lease !== false);
+    expect(won.length).toBe(1);
+  });
+
+  it('may go to two at two locations; once they see each other, one of them is stopped', async () => {
+    const { clock, at } = givenLocations();
+    const [here, there] = [at(0).checkpoints, at(1).checkpoints];
+    const mine = await here.acquireLease('order-7', 'here', 10 * MINUTE);
+    const theirs = await there.acquireLease('order-7', 'there', 10 * MINUTE);
+    // N9: nothing in KV could have told them apart.
+    expect([mine !== false, theirs !== false]).toEqual([true, true]);
+    await clock.advance(3 * MINUTE);
+    const [state] = runOf(0) as [Checkpoint];
+    const saved = [
+      await here.saveIfLeased('order-7', state, 'here', (mine as Lease).fence),
+      await there.saveIfLeased('order-7', state, 'there', (theirs as Lease).fence),
+    ];
+    expect(saved.filter(Boolean).length).toBe(1);
+  });
+
+  it('go by themselves a day after their last renewal, and the next one has a higher fence', async () => {
+    const { clock, sim, at } = givenLocations();
+    const { checkpoints } = at(0);
+    const first = (await checkpoints.acquireLease('order-7', 'first', 30_000)) as Lease;
+    await checkpoints.releaseLease('order-7', 'first', first.fence);
+    await clock.advance(25 * 60 * MINUTE);
+    expect(await sim.at(1).get('lousho/order-7#lease')).toBeNull();
+    const second = (await at(1).checkpoints.acquireLease('order-7', 'second', 30_000)) as Lease;
+    expect(second.fence).toBeGreaterThan(first.fence);
+  });
+
+  it('stop a save whose lease was lost while it was written', async () => {
+    const { clock, at } = givenLocations();
+    const [here, taker] = [at(0).checkpoints, at(0).checkpoints];
+    const lost = (await here.acquireLease('order-7', 'here', 1_000)) as Lease;
+    await clock.advance(10_000);
+    const [state] = runOf(0) as [Checkpoint];
+    const save = here.saveIfLeased('order-7', state, 'here', lost.fence);
+    const taken = taker.acquireLease('order-7', 'taker', 1_000);
+    expect([await save, (await taken) !== false]).toEqual([false, true]);
+  });
+});
+
+describe('a long run', () => {
+  it.each([1, 2, 3, 4])('is always loaded whole at another location, seed %i', async (seed) => {
+    const { clock, at } = givenLocations(seed);
+    const random = seededRandom(seed + 100);
+    const [writer, reader] = [at(0).checkpoints, at(1).checkpoints];
+    const states: Checkpoint[] = [];
+    const saving = runOf(120);
+    let seen = -1;
+    for (const state of saving) {
+      await writer.save('order-7', state);
+      states.push(state);
+      await clock.advance(Math.floor(random() * 9_000));
+      if (random() > 0.3) continue;
+      const loaded = await (random() < 0.5 ? reader : at(1).checkpoints).load('order-7');
+      if (loaded === null) continue;
+      const found = states.findIndex((one) => one.messages.length === loaded.messages.length);
+      expect(isDeepStrictEqual(loaded, states[found])).toBe(true);
+      // W3: never back to an earlier one.
+      expect(found).toBeGreaterThanOrEqual(seen);
+      seen = found;
+    }
+    await clock.advance(2 * MINUTE);
+    expect(await at(1).checkpoints.load('order-7')).toEqual(last(saving));
+  });
+
+  it('is gone on at the other location from what is visible there', async () => {
+    const { clock, at } = givenLocations();
+    const states = runOf(100);
+    for (const state of states) await at(0).checkpoints.save('order-7', state);
+    await clock.advance(2 * MINUTE);
+    const there = at(1).checkpoints;
+    const loaded = (await there.load('order-7')) as (typeof states)[0];
+    const [next] = nextTurn(loaded);
+    await there.save('order-7', next);
+    await clock.advance(2 * MINUTE);
+    expect(await at(0).checkpoints.load('order-7')).toEqual(next);
+  });
+});
+
+describe('prune', () => {
+  it('reads a run before it goes: a list is older than what was saved since', async () => {
+    const { clock, at } = givenLocations(3, { listLagMs: 10 * MINUTE });
+    const { checkpoints } = at(0);
+    const [begun] = runOf(0);
+    const { status: _status, ...rest } = last(runOf(1));
+    const now = (): string => new Date(clock.wallMs()).toISOString();
+    await checkpoints.save('order-7', { ...rest, status: 'finished', finishReason: 'stop', savedAt: now() });
+    await clock.advance(60 * MINUTE);
+    // The conversation goes on. No list shows it yet.
+    await checkpoints.save('order-7', {
+      ...(begun as typeof rest & { status: 'in-progress' }),
+      savedAt: now(),
+    });
+    expect((await checkpoints.listHeaders?.())?.[0]?.status).toBe('finished');
+    expect(await at(0).prune?.({ olderThanMs: 5 * MINUTE })).toMatchObject({ checkpoints: 0 });
+    expect(await checkpoints.load('order-7')).not.toBeNull();
+  });
+});
+
+describe('approvals', () => {
+  it('are removed by one caller of those at one location', async () => {
+    const { at } = givenLocations();
+    await at(0).approvals.save(approval());
+    const removed = await Promise.all([at(0), at(0), at(0)].map(({ approvals }) => approvals.delete('a-1')));
+    expect(removed.filter(Boolean).length).toBe(1);
+  });
+
+  it('may be removed by two callers at two locations', async () => {
+    const { clock, at } = givenLocations();
+    await at(0).approvals.save(approval());
+    await clock.advance(2 * MINUTE);
+    // Each location keeps what it has read: the other's removal is not seen for a minute.
+    const stores = [at(0), at(1)];
+    for (const { approvals } of stores) await approvals.load('a-1');
+    const removed = [await stores[0]?.approvals.delete('a-1'), await stores[1]?.approvals.delete('a-1')];
+    expect(removed).toEqual([true, true]);
+  });
+});
+
+function approval(): ApprovalRecord {
+  return {
+    ...{ id: 'a-1', runId: 'run00001', agentName: 'agent', toolCallId: 'call_1' },
+    ...{ toolName: 'charge', args: {}, argsHash: '', checkpointId: 'order-7' },
+    kind: 'tool',
+    createdAt: '2026-01-01T00:00:00.000Z',
+  };
+}
