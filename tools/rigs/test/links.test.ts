@@ -9,6 +9,7 @@ const pages = [
   ...(await pagesIn('.')),
   ...(await pagesIn('docs')),
   ...(await pagesIn('docs/errors')),
+  ...(await pagesIn('docs/examples/cloudflare-worker')),
   ...(
     await Promise.all((await readdir(path.join(root, 'packages'))).map((name) => pagesIn(`packages/${name}`)))
   ).flat(),

@@ -1,6 +1,6 @@
 /** A Worker in real workerd: bundled as its author would bundle it, with a namespace of its own. */
 import { build } from 'esbuild';
-import { Log, LogLevel, Miniflare } from 'miniflare';
+import { Log, LogLevel, Miniflare, type Request, type Response } from 'miniflare';
 
 export interface WorkerOptions {
   /** The module whose default export has `fetch`. */
@@ -9,9 +9,15 @@ export interface WorkerOptions {
   readonly conditions: readonly string[];
   /** Name of the namespace binding. */
   readonly binding: string;
+  /** A folder for the namespace, so that another runtime can go on with it. Default: gone with the runtime. */
+  readonly persistIn?: string;
+  readonly bindings?: { readonly [name: string]: string };
+  /** Other Workers, answered by the test. */
+  readonly services?: { readonly [name: string]: (request: Request) => Promise<Response> };
 }
 
-export async function startWorker({ entry, conditions, binding }: WorkerOptions): Promise<Miniflare> {
+export async function startWorker(options: WorkerOptions): Promise<Miniflare> {
+  const { entry, conditions, binding, persistIn, bindings = {}, services = {} } = options;
   const { outputFiles } = await build({
     entryPoints: [entry],
     bundle: true,
@@ -29,6 +35,9 @@ export async function startWorker({ entry, conditions, binding }: WorkerOptions)
     script: outputFiles[0]?.text ?? '',
     compatibilityDate: '2026-04-01',
     kvNamespaces: [binding],
+    ...(persistIn === undefined ? {} : { kvPersist: persistIn }),
+    bindings: { ...bindings },
+    serviceBindings: { ...services },
     // Else it asks the network where it is.
     cf: false,
     log: new Log(LogLevel.WARN),
