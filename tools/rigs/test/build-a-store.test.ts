@@ -1,24 +1,20 @@
 /**
  * The store that docs/build-a-store.md builds compiles against the built packages, runs, prints what the page says, and passes the suite
  * in each runner that the page names.
- *
- * A comment in front of a block says which file it is (`<!-- file: database.ts -->`), or what a file prints (`<!-- prints: check.ts -->`).
  */
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { transform } from 'esbuild';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { javaScriptName, readGuide, writeGuideFiles } from './support/guide.ts';
 
 const root = path.resolve(import.meta.dirname, '../../..');
 /** Below the root, where `@lousho/...` is what each package publishes; out of sight of every other tool. */
 const workFolder = path.join(root, 'tools/rigs/.cache/build-a-store');
 const run = promisify(execFile);
 
-const page = await readFile(path.join(root, 'docs/build-a-store.md'), 'utf8');
-const files = blocksOf('file', 'ts');
-const outputs = blocksOf('prints', 'text');
+const { page, files, outputs } = await readGuide();
 
 beforeAll(async () => {
   await rm(workFolder, { recursive: true, force: true });
@@ -26,12 +22,7 @@ beforeAll(async () => {
   await writeFile(path.join(workFolder, 'package.json'), '{ "type": "module" }\n');
   // A project of its own: else Vitest takes the configuration that it finds above.
   await writeFile(path.join(workFolder, 'vitest.config.mjs'), 'export default {};\n');
-  for (const { name, text } of files) {
-    await writeFile(path.join(workFolder, name), text);
-    // Plain Node needs JavaScript; the imports name TypeScript files, as a project without a build step does.
-    const { code } = await transform(text, { loader: 'ts', target: 'node20' });
-    await writeFile(path.join(workFolder, javaScriptName(name)), code.replaceAll(/\.ts";$/gm, '.mjs";'));
-  }
+  await writeGuideFiles(files, workFolder);
 });
 
 it('finds every block of code and every output', () => {
@@ -73,18 +64,6 @@ it('passes the suite in vitest', async () => {
   expect(numFailedTests).toBe(0);
   expect(numPassedTests).toBeGreaterThan(60);
 });
-
-function blocksOf(kind: 'file' | 'prints', language: 'ts' | 'text') {
-  const block = new RegExp(
-    `^<!-- ${kind}: (\\S+?)(?:, not run)? -->\\n\\n\`\`\`${language}\\n(.*?)^\`\`\`$`,
-    'gms',
-  );
-  return [...page.matchAll(block)].map(([, name = '', text = '']) => ({ name, text }));
-}
-
-function javaScriptName(name: string): string {
-  return name.replace(/\.ts$/, '.mjs');
-}
 
 /** What Node prints, also when it ends with an error. */
 async function outputOf(args: readonly string[]): Promise<string> {

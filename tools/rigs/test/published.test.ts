@@ -2,28 +2,27 @@
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
-import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Tarballs, manifestOf, ownEnv } from './support/tarballs.ts';
 
-const root = path.resolve(import.meta.dirname, '../../..');
-const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'lousho-published-'));
+const tarballs = new Tarballs('lousho-published-');
+const { folder } = tarballs;
 /** What an application with the memory store has; the others need packages of other people. */
-const neutral = ['contract', 'executor', 'core', 'store-memory', 'store-kv', 'testing'];
+const neutral = ['contract', 'executor', 'core', 'store-kit', 'store-memory', 'store-kv', 'testing'];
 const all = [...neutral, 'store-file', 'store-sqlite'];
 
 beforeAll(() => {
-  const workspaces = all.flatMap((name) => ['--workspace', `@lousho/${name}`]);
-  npm(root, ['pack', '--ignore-scripts', '--pack-destination', folder, ...workspaces]);
+  tarballs.pack(all);
   offerPrebuild();
 });
-afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
+afterAll(() => tarballs.remove());
 
 it('runs from its tarballs, imported and required', () => {
-  const app = install('app-with-all', all, ['zod', 'better-sqlite3']);
+  const app = tarballs.install('app-with-all', all, ['zod', 'better-sqlite3']);
   fs.writeFileSync(path.join(app, 'imported.mjs'), `${imports}\n${program}`);
   fs.writeFileSync(path.join(app, 'required.cjs'), `${requires}\n(async () => {${program}})();`);
-  const lines = Array<string>(4).fill('Hello Ada, 1 call, finished');
+  const lines = Array<string>(5).fill('Hello Ada, 1 call, finished');
   expect(linesOf(app, 'imported.mjs')).toEqual(lines);
   expect(linesOf(app, 'required.cjs')).toEqual(lines);
 });
@@ -32,7 +31,7 @@ it.each([
   ['node16', 'node16'],
   ['esnext', 'bundler'],
 ])('type checks with module %s, every declaration read, and no types of Node', (module, moduleResolution) => {
-  const app = install(`app-with-types-${module}`, neutral, ['zod']);
+  const app = tarballs.install(`app-with-types-${module}`, neutral, ['zod']);
   fs.writeFileSync(path.join(app, 'app.mts'), typed);
   const compilerOptions = {
     ...{ module, moduleResolution, strict: true, noEmit: true, skipLibCheck: false },
@@ -48,7 +47,7 @@ it.each([
 });
 
 it('installs no database driver with the memory store', () => {
-  const app = install('app-with-memory', neutral, ['zod']);
+  const app = tarballs.install('app-with-memory', neutral, ['zod']);
   const installed = fs.readdirSync(path.join(app, 'node_modules')).filter((name) => !name.startsWith('.'));
   expect(installed.sort()).toEqual(['@lousho', 'zod']);
   expect(fs.readdirSync(path.join(app, 'node_modules', '@lousho')).sort()).toEqual([...neutral].sort());
@@ -58,6 +57,7 @@ it('installs no database driver with the memory store', () => {
 
 const typed = `
   import { createAgent, defineTool } from '@lousho/core';
+  import { copyStore, encryptedStore } from '@lousho/store-kit';
   import { memoryStore } from '@lousho/store-memory';
   import { mockModel } from '@lousho/testing';
   import { z } from 'zod';
@@ -68,13 +68,16 @@ const typed = `
     input: z.object({ name: z.string() }),
     execute: ({ name }) => name.toUpperCase(),
   });
-  const agent = createAgent({ provider: mockModel(['Hello.']), tools: [greet], store: memoryStore() });
+  const store = encryptedStore(memoryStore(), [{ id: 'k', key: new Uint8Array(32) }]);
+  const agent = createAgent({ provider: mockModel(['Hello.']), tools: [greet], store });
+  export const left: Promise<number> = copyStore(memoryStore(), store).then((result) => result.left.length);
   export const text: Promise<string> = agent.send('Greet Ada.', { sessionId: 'ada' }).then((result) => result.text);
 `;
 
 const names = {
   '@lousho/core': ['createAgent', 'defineTool'],
   '@lousho/store-file': ['fileStore'],
+  '@lousho/store-kit': ['encryptedStore'],
   '@lousho/store-kv': ['KVStore'],
   '@lousho/store-memory': ['memoryStore'],
   '@lousho/store-sqlite': ['SqliteStore'],
@@ -101,7 +104,8 @@ const program = `
     delete: async (key) => void values.delete(key),
   };
   const kvStore = new KVStore(namespace);
-  for (const store of [memoryStore(), kvStore, fileStore('runs'), new SqliteStore('runs.db')]) {
+  const sealed = encryptedStore(memoryStore(), [{ id: 'k', key: new Uint8Array(32) }]);
+  for (const store of [memoryStore(), kvStore, fileStore('runs'), new SqliteStore('runs.db'), sealed]) {
     const provider = mockModel([
       { toolCalls: [{ name: 'greet', args: { name: 'Ada' } }] },
       ({ messages }) => messages.at(-1).content[0].result,
@@ -124,56 +128,7 @@ function linesOf(app: string, file: string): readonly string[] {
   return stdout.trim().split('\n');
 }
 
-/* ── npm ── */
-
-/** `others` in the versions of this repository: they are on this machine already. */
-function install(name: string, packages: readonly string[], others: readonly string[]): string {
-  const app = path.join(folder, name);
-  fs.mkdirSync(app);
-  // Newer versions of npm run the install script of a dependency only when it is allowed here.
-  const allowScripts = { 'better-sqlite3': true };
-  fs.writeFileSync(path.join(app, 'package.json'), JSON.stringify({ name, private: true, allowScripts }));
-  const versions = others.map((other) => `${other}@${manifestOf(other).version}`);
-  npm(app, [
-    'install',
-    '--no-audit',
-    '--no-fund',
-    '--prefer-offline',
-    ...packages.map(tarballOf),
-    ...versions,
-  ]);
-  return app;
-}
-
-function tarballOf(name: string): string {
-  const tarball = fs
-    .readdirSync(folder)
-    .find((file) => file.startsWith(`lousho-${name}-`) && file.endsWith('.tgz'));
-  if (tarball === undefined) throw new Error(`npm packed no ${name}`);
-  return path.join(folder, tarball);
-}
-
-function npm(cwd: string, args: readonly string[]): void {
-  const { status, stdout, stderr } = spawnSync('npm', args, {
-    cwd,
-    encoding: 'utf8',
-    env: ownEnv(),
-    shell: process.platform === 'win32',
-  });
-  expect(status, `npm ${args[0]}: ${stdout}${stderr}`).toBe(0);
-}
-
-/** Neither what `npm test` told npm nor what Vitest told Node. */
-function ownEnv(): NodeJS.ProcessEnv {
-  const inherited = /^(?:npm_config_(?:workspaces?|include_workspace_root|loglevel)|NODE_OPTIONS)$/i;
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !inherited.test(name)));
-}
-
-function manifestOf(name: string): { readonly version: string; readonly file: string } {
-  const file = createRequire(import.meta.url).resolve(`${name}/package.json`);
-  const { version } = JSON.parse(fs.readFileSync(file, 'utf8')) as { version: string };
-  return { version, file };
-}
+/* ── The driver ── */
 
 /** better-sqlite3 takes the binary that is compiled here already instead of compiling for a minute; see tools/bootstrap.mjs. */
 function offerPrebuild(): void {
