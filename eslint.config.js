@@ -61,7 +61,7 @@ export default tseslint.config(
           banTransitiveDependencies: true,
           depConstraints: [
             layer('contract', { imports: [], external: ['zod'] }),
-            layer('executor', { imports: ['contract'], external: [] }),
+            layer('executor', { imports: ['contract'], external: ['zod'] }),
             layer('core', { imports: ['contract', 'executor'], external: [] }),
             layer('testing', { imports: ['contract'], external: [] }),
             layer('store', { imports: ['contract'] }),

@@ -3,6 +3,8 @@ import {
   CONTRACT_VERSION,
   ConfigurationError,
   type AgentStore,
+  type ApprovalDecision,
+  type ApprovalRequest,
   type ApprovalStore,
   type CheckpointStore,
   type Dynamic,
@@ -13,6 +15,7 @@ import {
 } from '@lousho/contract';
 import { ToolRegistry, type EngineOptions } from '@lousho/executor';
 import {
+  askQuestionTool,
   ephemeralApprovals,
   fixedAgent,
   resolveAgent,
@@ -31,7 +34,16 @@ export interface AgentConfig extends EngineOptions {
   readonly tools?: Dynamic<readonly Tool[]> | undefined;
   readonly providerTools?: readonly ProviderTool[] | undefined;
   readonly store?: AgentStore | undefined;
+  /** Adds the `ask_question` tool: the model asks a person, who answers with `agent.approvals.answer`. Default `false`. */
+  readonly askQuestion?: boolean | undefined;
+  /**
+   * Decides pauses in code for `send`, `resume`, `runOnce` and after `approvals.resolve`; `stream` and `streamResolve` end at the pause.
+   * `'defer'` leaves a call to a person. What it throws rejects the call; the approval then stays pending.
+   */
+  readonly approve?: Approve | undefined;
 }
+export type Approve = (request: ApprovalRequest) => ApproveOutcome | Promise<ApproveOutcome>;
+export type ApproveOutcome = Pick<ApprovalDecision, 'approved' | 'note' | 'args' | 'answer'> | 'defer';
 
 /** The parts of an agent, every option checked. */
 export interface AgentParts {
@@ -41,6 +53,7 @@ export interface AgentParts {
   readonly approvals: ApprovalStore | undefined;
   readonly source: AgentSource;
   readonly engine: Engine;
+  readonly approve: Approve | undefined;
   readonly options: EngineOptions;
 }
 
@@ -54,12 +67,17 @@ export function resolveAgentConfig(config: AgentConfig): AgentParts {
   if (store !== undefined) requireStore(store);
   if (config.providerTools !== undefined && !Array.isArray(config.providerTools))
     refuse('providerTools', config.providerTools, 'a list of provider tools');
+  if (config.approve !== undefined && typeof config.approve !== 'function')
+    refuse('approve', config.approve, 'a function');
+  if (config.askQuestion !== undefined && typeof config.askQuestion !== 'boolean')
+    refuse('askQuestion', config.askQuestion, 'true or false');
   return {
     name,
     checkpoints: store?.checkpoints,
     approvals: store === undefined ? ephemeralApprovals() : store.approvals,
     source: agentSource(config, name),
     engine: resolveEngine(config),
+    approve: config.approve,
     options: config,
   };
 }
@@ -131,11 +149,12 @@ interface ResolvedParts {
 }
 
 function makeAgent(
-  { provider, providerTools }: AgentConfig,
+  { provider, providerTools, askQuestion = false }: AgentConfig,
   name: string,
   parts: ResolvedParts,
 ): ResolvedAgent {
-  if (!Array.isArray(parts.tools)) refuse('tools', parts.tools, 'a list of tools made by defineTool');
+  const { tools } = parts;
+  if (!Array.isArray(parts.tools)) refuse('tools', tools, 'a list of tools made by defineTool');
   if (parts.instructions !== undefined && typeof parts.instructions !== 'string')
     refuse('instructions', parts.instructions, 'a text');
   if (parts.model !== undefined && (typeof parts.model !== 'string' || parts.model === ''))
@@ -145,7 +164,7 @@ function makeAgent(
     name,
     provider,
     providerTools,
-    tools: new ToolRegistry(parts.tools).list(),
+    tools: new ToolRegistry(askQuestion ? [...tools, askQuestionTool()] : tools).list(),
   });
 }
 

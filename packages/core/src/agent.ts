@@ -73,7 +73,12 @@ export interface Approvals {
    * pending
    */
   resolve(decision: ApprovalDecision, options?: AbortOptions): Promise<ExecutionResult>;
-  /** `resolve` with events. */
+  /** `resolve` for a question: the answer is what the model reads. @throws what `resolve` does */
+  answer(
+    decision: { readonly id: string; readonly answer: string; readonly by?: string | undefined },
+    options?: AbortOptions,
+  ): Promise<ExecutionResult>;
+  /** `resolve` with events; ends at the next pause, also with an `approve`. */
   streamResolve(decision: ApprovalDecision, options?: AbortOptions): AgentRun;
 }
 

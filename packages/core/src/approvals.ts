@@ -18,35 +18,61 @@ import {
 } from '@lousho/executor/wiring';
 import type { AgentParts } from './agent-config.ts';
 import type { AbortOptions, Approvals } from './agent.ts';
+import { decidePauses } from './approve.ts';
 import type { LiveRuns } from './live-runs.ts';
 
 export function agentApprovals(parts: AgentParts, live: LiveRuns): Approvals {
-  const wire = (decision: ApprovalDecision, { signal }: AbortOptions): DecisionWiring => {
-    live.requireOpen();
-    const inbox = requireInbox(parts);
-    const { checkpoints: store, source, engine } = parts;
-    return {
-      decision,
-      inbox,
-      approvals: inbox,
-      store,
-      source,
-      engine,
-      signal,
-      onStart: (stop) => live.add(stop),
-    };
+  const resolve: Approvals['resolve'] = async (decision, options = {}) => {
+    const deciding = decide(wire(parts, live, decision, options));
+    return live.during(deciding.then((result) => decideInCode(parts, live, result, options)));
   };
   return {
     list: (options = {}) => listWaiting(parts, options.sessionId),
     get: (id) => findWaiting(parts, id),
-    async resolve(decision, options = {}) {
-      return live.during(decide(wire(decision, options)));
-    },
+    resolve,
+    answer: async ({ id, answer, by }, options) => resolve({ id, approved: true, answer, by }, options),
     streamResolve(decision, options = {}) {
-      const run = streamPlan(planDecision(wire(decision, options)), parts.engine.ports.clock);
+      const wired = wire(parts, live, decision, options);
+      const run = streamPlan(planDecision(wired), parts.engine.ports.clock);
       live.during(run.result).catch(ignore);
       return run;
     },
+  };
+}
+
+/** What the run comes to when the agent's `approve` has decided what it decides. */
+export function decideInCode(
+  parts: AgentParts,
+  live: LiveRuns,
+  result: ExecutionResult,
+  options: AbortOptions,
+): Promise<ExecutionResult> {
+  return decidePauses(result, {
+    approve: parts.approve,
+    find: (id) => findWaiting(parts, id),
+    decide: async (decision) => decide({ ...wire(parts, live, decision, options), decidedBy: 'callback' }),
+  });
+}
+
+/** @throws LOUSHO_SHUTDOWN, LOUSHO_CONFIG_MISSING_APPROVAL_STORE */
+function wire(
+  parts: AgentParts,
+  live: LiveRuns,
+  decision: ApprovalDecision,
+  { signal }: AbortOptions,
+): DecisionWiring {
+  live.requireOpen();
+  const inbox = requireInbox(parts);
+  const { checkpoints: store, source, engine } = parts;
+  return {
+    decision,
+    inbox,
+    approvals: inbox,
+    store,
+    source,
+    engine,
+    signal,
+    onStart: (stop) => live.add(stop),
   };
 }
 

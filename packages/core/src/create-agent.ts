@@ -10,7 +10,7 @@ import {
 import { executePlan, planSend, resolveEngine, streamPlan, type OrderPlan } from '@lousho/executor/wiring';
 import { resolveAgentConfig, type AgentConfig, type AgentParts } from './agent-config.ts';
 import type { AbortOptions, Agent, SendOptions } from './agent.ts';
-import { agentApprovals } from './approvals.ts';
+import { agentApprovals, decideInCode } from './approvals.ts';
 import { pendingRuns } from './pending-runs.ts';
 import { LiveRuns } from './live-runs.ts';
 
@@ -21,16 +21,19 @@ export function createAgent(config: AgentConfig): Agent {
   return {
     name: parts.name,
     async send(input, options = {}) {
-      return sendAndWait(planInput(parts, live, input, options));
+      const result = await sendAndWait(planInput(parts, live, input, options));
+      return decideInCode(parts, live, result, options);
     },
     stream(input, options = {}) {
       return streamInput(planInput(parts, live, input, options));
     },
     async resume(sessionId, options = {}) {
-      return executePlan(planResume(parts, live, sessionId, options));
+      const result = await executePlan(planResume(parts, live, sessionId, options));
+      return result && decideInCode(parts, live, result, options);
     },
     async runOnce(id, input, options = {}) {
-      return sendAndWait(planOnce(planInput(parts, live, input, { ...options, sessionId: id })));
+      const plan = planOnce(planInput(parts, live, input, { ...options, sessionId: id }));
+      return decideInCode(parts, live, await sendAndWait(plan), options);
     },
     pending: () => pendingRuns(parts.checkpoints),
     approvals: agentApprovals(parts, live),

@@ -1,6 +1,6 @@
 /** The object that applications hold, and every word of the contract and the engine that they need beside it. */
 export { createAgent } from './create-agent.ts';
-export type { AgentConfig } from './agent-config.ts';
+export type { AgentConfig, Approve, ApproveOutcome } from './agent-config.ts';
 export type {
   AbortOptions,
   Agent,

@@ -11,6 +11,7 @@ import {
   type JsonValue,
 } from '@lousho/contract';
 import { sha256 } from './agent-fingerprint.ts';
+import { questionOf } from './ask-question.ts';
 import { fold } from './fold.ts';
 import type { OpenCall } from './next-action.ts';
 import type { Run } from './run.ts';
@@ -45,9 +46,12 @@ export async function pauseForApproval(run: Run, gated: readonly GatedCall[]): P
   await Promise.all(records.map((record) => inbox.save(deepFreeze({ ...record, ...snapshot }))));
   // 2. The mark. Only from here on the ids mean anything, so only now are they shown.
   await run.commit(paused);
-  for (const { id, kind, toolCallId, toolName, args, expiresAt } of records) {
-    const expiry = expiresAt === undefined ? undefined : { expiresAt };
-    run.events.emit('approval.requested', { approvalId: id, kind, toolCallId, toolName, args, ...expiry });
+  for (const { id, kind, toolCallId, toolName, args, question, expiresAt } of records) {
+    run.events.emit('approval.requested', {
+      ...{ approvalId: id, kind, toolCallId, toolName, args },
+      ...(question === undefined ? undefined : { question }),
+      ...(expiresAt === undefined ? undefined : { expiresAt }),
+    });
   }
   for (const approval of records) run.engine.telemetry.onApproval?.({ ...run.segmentInfo(), approval });
 }
@@ -88,6 +92,7 @@ function recordOf(run: Run, { call, args }: GatedCall, asked: CheckpointApproval
     toolCallId: call.toolCallId,
     toolName: call.toolName,
     args,
+    ...(asked.kind === 'question' ? { question: questionOf(args) } : undefined),
     ...(principal === undefined ? undefined : { principal }),
     createdAt: asked.createdAt,
     ...(asked.expiresAt === undefined ? undefined : { expiresAt: asked.expiresAt }),

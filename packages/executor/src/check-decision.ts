@@ -4,14 +4,14 @@ import {
   deepFreeze,
   toJson,
   validateArgs,
-  type ApprovalDecision,
   type Checkpoint,
   type CheckpointApproval,
   type Decision,
   type JsonValue,
 } from '@lousho/contract';
 import { argsHash } from './approval-gate.ts';
-import { decisionOf } from './decide-approval.ts';
+import { requireAnswer } from './ask-question.ts';
+import { decisionOf, type GivenDecision } from './decide-approval.ts';
 import { openCalls } from './next-action.ts';
 import type { ResolvedAgent } from './resolved-agent.ts';
 
@@ -24,7 +24,7 @@ export interface DecisionContext {
 
 /** @throws LOUSHO_TOOL_ARGS_INVALID, LOUSHO_APPROVAL_ORPHANED; the approval stays pending */
 export async function checkDecision(
-  given: ApprovalDecision | undefined,
+  given: GivenDecision | undefined,
   context: DecisionContext,
 ): Promise<Decision> {
   const { approval, stored, agent, nowMs } = context;
@@ -37,6 +37,9 @@ export async function checkDecision(
     throw new SDKError('LOUSHO_APPROVAL_ORPHANED', { approvalId: approval.id });
   }
   const decision = decisionOf(given, approval, nowMs);
+  if (approval.kind === 'question' && decision.approved)
+    requireAnswer(given, approval, approval.args ?? args);
+  if (approval.kind !== 'question' && given.answer !== undefined) refuseAnswer(toolName, approval);
   if (decision.args === undefined) return deepFreeze(decision);
   return deepFreeze({ ...decision, args: await fittingArgs(decision.args, { approval, toolName, agent }) });
 }
@@ -55,6 +58,10 @@ async function fittingArgs(
   const checked = tool === undefined ? { ok: true as const } : await validateArgs(tool.input, json.json);
   if (!checked.ok) throw invalidArgs(toolName, approval, checked.issues);
   return json.json;
+}
+
+function refuseAnswer(toolName: string, approval: CheckpointApproval): never {
+  throw invalidArgs(toolName, approval, [{ path: 'answer', message: 'Only a question takes an answer.' }]);
 }
 
 function invalidArgs(

@@ -53,14 +53,17 @@ function orphaned(checkpoint: Checkpoint | null, approvalId: string): SDKError {
   return new SDKError('LOUSHO_APPROVAL_ORPHANED', { approvalId, ...sessionId });
 }
 
+/** A decision on its way to the run, with who made it: a person, or the agent's `approve`. */
+export type GivenDecision = ApprovalDecision & { readonly source: 'person' | 'callback' };
+
 /** The decision as the checkpoint keeps it. Too late is a denial, whatever was said. */
-export function decisionOf(given: ApprovalDecision, approval: CheckpointApproval, nowMs: number): Decision {
+export function decisionOf(given: GivenDecision, approval: CheckpointApproval, nowMs: number): Decision {
   const decidedAt = new Date(nowMs).toISOString();
   const by = given.by === undefined ? undefined : { by: given.by };
   if (isExpired(approval, nowMs)) return { approved: false, source: 'expiry', decidedAt, ...by };
   return {
     approved: given.approved,
-    source: 'person',
+    source: given.source,
     decidedAt,
     ...by,
     ...(given.note === undefined ? undefined : { note: given.note }),

@@ -16,6 +16,7 @@ import {
   type ToolHookContext,
   type ToolResultPart,
 } from '@lousho/contract';
+import { answerResult, isQuestionTool } from './ask-question.ts';
 import { hookContext } from './call-model.ts';
 import type { OpenCall } from './next-action.ts';
 import type { Run } from './run.ts';
@@ -70,8 +71,12 @@ function refusedResult({ call }: OpenCall, { kind, decision }: CheckpointApprova
     kind === 'interrupted'
       ? 'The process died while the call ran: it may or may not have taken effect. It was not run again.'
       : 'The call did not run.';
-  return decision?.source === 'expiry'
-    ? failureResult(call, 'denied', { error: `The approval expired before anybody decided. ${outcome}` })
+  if (decision?.source === 'expiry')
+    return failureResult(call, 'denied', {
+      error: `The approval expired before anybody decided. ${outcome}`,
+    });
+  return kind === 'question'
+    ? failureResult(call, 'rejected', { error: 'The user declined to answer.', ...note })
     : failureResult(call, 'rejected', { error: `A person said no. ${outcome}`, ...note });
 }
 
@@ -105,7 +110,7 @@ async function prepareFree(
   const { needsApproval = false } = tool;
   const verdict =
     typeof needsApproval === 'boolean' ? needsApproval : await askGate(needsApproval, parsedArgs, ctx);
-  if (verdict === true) return { type: 'gated', kind: 'tool', args };
+  if (verdict === true) return { type: 'gated', kind: isQuestionTool(tool) ? 'question' : 'tool', args };
   if (verdict !== false) return settled(failureResult(open.call, 'denied', { error: verdict.deny }));
   const needsMark = tool.onInterrupted !== undefined && tool.onInterrupted !== 'retry';
   return { type: 'ready', tool, args, parsedArgs, ctx, needsMark };
@@ -159,6 +164,8 @@ async function prepareApproved(
   const { call } = open;
   const { decision } = approval;
   const args = decision?.args ?? approval.args ?? call.args;
+  if (approval.kind === 'question' && decision !== undefined)
+    return settled(deepFreeze(answerResult(call, args, decision)));
   const hooked = await runBeforeHooks(run, open, args, true);
   if (hooked.type === 'settled') return hooked;
   if (!jsonEqual(hooked.args, args)) {

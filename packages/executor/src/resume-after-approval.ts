@@ -14,7 +14,7 @@ import {
 } from '@lousho/contract';
 import { stateInRecord } from './approval-snapshot.ts';
 import { isInstructions } from './check-agent.ts';
-import { findApproval } from './decide-approval.ts';
+import { findApproval, type GivenDecision } from './decide-approval.ts';
 import { executePlan, streamPlan, type OrderPlan } from './execute.ts';
 import { refuseOption, requireObject } from './require-option.ts';
 import { agentOfDefinition, type AgentSource } from './resolved-agent.ts';
@@ -65,6 +65,8 @@ export function streamAfterApproval(
 
 export interface DecisionWiring {
   readonly decision: ApprovalDecision;
+  /** Default: a person. */
+  readonly decidedBy?: GivenDecision['source'];
   readonly inbox: ApprovalStore;
   /** Where later pauses of the run go. */
   readonly approvals: ApprovalStore;
@@ -101,7 +103,7 @@ export async function planDecision(wired: DecisionWiring): Promise<OrderPlan> {
     checkpointId,
     sessionId: isEphemeral ? undefined : sessionIdOf(checkpointId),
     request: { type: 'decide', approvalId: id },
-    decision,
+    decision: { ...decision, source: wired.decidedBy ?? 'person' },
     inbox,
     store,
     isEphemeral,

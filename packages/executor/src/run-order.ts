@@ -1,12 +1,6 @@
 /** What a caller asks of a run, with everything that one execution of it needs. */
-import type {
-  ApprovalDecision,
-  ApprovalStore,
-  CheckpointStore,
-  JsonObject,
-  JsonValue,
-  Principal,
-} from '@lousho/contract';
+import type { ApprovalStore, CheckpointStore, JsonObject, JsonValue, Principal } from '@lousho/contract';
+import type { GivenDecision } from './decide-approval.ts';
 import type { RunRequest } from './open-run.ts';
 import type { AgentSource } from './resolved-agent.ts';
 import type { RunEvents } from './run-events.ts';
@@ -21,7 +15,7 @@ export interface RunOrder {
   /** What callers know it by; absent for a run without one. */
   readonly sessionId: string | undefined;
   readonly request: RunRequest;
-  readonly decision?: ApprovalDecision | undefined;
+  readonly decision?: GivenDecision | undefined;
   /** Where the record of that decision lies. */
   readonly inbox?: ApprovalStore | undefined;
   readonly store: CheckpointStore;

@@ -1,4 +1,5 @@
 /** For `@lousho/core`, which wires these together into an agent. Not for applications: it changes between minor versions. */
+export { askQuestionTool } from './ask-question.ts';
 export { executePlan, planSend, streamPlan, type OrderPlan, type SendPlan } from './execute.ts';
 export { ephemeralApprovals } from './ephemeral-store.ts';
 export { findApproval } from './decide-approval.ts';

@@ -1,0 +1,90 @@
+/** `ask_question`: a call that a person answers. It is never run; the answer is its result. */
+import {
+  SDKError,
+  defineTool,
+  type ApprovalDecision,
+  type ApprovalRequest,
+  type CheckpointApproval,
+  type Decision,
+  type JsonValue,
+  type Tool,
+  type ToolCallPart,
+  type ToolResultPart,
+} from '@lousho/contract';
+import { z } from 'zod';
+import { valueResult } from './tool-result.ts';
+
+const NAME = 'ask_question';
+const tools = new WeakSet<Tool>();
+
+export function askQuestionTool(): Tool {
+  const tool = defineTool({
+    name: NAME,
+    description: 'Asks the user a question and waits for the answer, which may take days.',
+    input: z.object({
+      question: z.string().min(1),
+      options: z.array(z.string().min(1)).min(1).optional().describe('Answers to choose from.'),
+      allowFreeText: z
+        .boolean()
+        .optional()
+        .describe('Whether other answers than the options count. Default true.'),
+    }),
+    needsApproval: true,
+    execute: () => {
+      throw new Error(`Invariant: ${NAME} was run`);
+    },
+  });
+  tools.add(tool);
+  return tool;
+}
+
+/** Only ours: an application may call a tool of its own `ask_question`. */
+export function isQuestionTool(tool: Tool): boolean {
+  return tools.has(tool);
+}
+
+/** What the call asks. Its arguments fit the tool. */
+export function questionOf(args: JsonValue): NonNullable<ApprovalRequest['question']> {
+  const { question, options, allowFreeText } = args as {
+    readonly question: string;
+    readonly options?: readonly string[];
+    readonly allowFreeText?: boolean;
+  };
+  return {
+    text: question,
+    ...(options === undefined ? undefined : { options }),
+    ...(allowFreeText === undefined ? undefined : { allowFreeText }),
+  };
+}
+
+/** @throws LOUSHO_TOOL_ARGS_INVALID naming what is wrong with the answer; the question stays open */
+export function requireAnswer(
+  given: Pick<ApprovalDecision, 'answer' | 'args'>,
+  approval: CheckpointApproval,
+  args: JsonValue,
+): void {
+  const { options, allowFreeText = true } = questionOf(args);
+  const refuse = (path: string, message: string): never => {
+    throw new SDKError('LOUSHO_TOOL_ARGS_INVALID', {
+      toolName: NAME,
+      approvalId: approval.id,
+      issues: [{ path, message }],
+    });
+  };
+  if (given.args !== undefined) refuse('args', 'A question is answered, not changed.');
+  if (given.answer === undefined || given.answer.trim() === '')
+    refuse('answer', 'The question needs an answer.');
+  if (options !== undefined && !allowFreeText && optionOf(options, given.answer ?? '') < 0)
+    refuse('answer', `The answer must be one of: ${options.join(', ')}.`);
+}
+
+/** `option` is its number from 0, when the answer is one of them in any case. */
+export function answerResult(call: ToolCallPart, args: JsonValue, { answer = '' }: Decision): ToolResultPart {
+  const option = optionOf(questionOf(args).options ?? [], answer);
+  return valueResult(call, { answer, ...(option < 0 ? undefined : { option }) });
+}
+
+function optionOf(options: readonly string[], answer: string): number {
+  const wanted = answer.trim().toLowerCase();
+  return options.findIndex((option) => option.trim().toLowerCase() === wanted);
+}
