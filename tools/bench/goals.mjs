@@ -8,6 +8,7 @@
 const ours = 'lousho:sqlite';
 const oursProcess = 'lousho:sqlite-process';
 const oursFile = 'lousho:file';
+const oursKV = 'lousho:kv';
 const oursMemory = 'lousho:memory';
 const oursStoreless = 'lousho:none';
 const raw = 'raw:fenced';
@@ -214,6 +215,13 @@ const goals = [
     value: ratio('wallMs', thousand, oursFile, appending),
     hard: 1.8,
     stretch: 1.3,
+  },
+  {
+    id: '19',
+    compares: 'bytes put per turn with KVStore, N=1000 / N=50',
+    value: (of) => of(oursKV, thousand, 'putBytes') / 20 / of(oursKV, sequence(50), 'putBytes'),
+    hard: 1.1,
+    stretch: 1.05,
   },
   {
     id: '20',

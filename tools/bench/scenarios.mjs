@@ -47,10 +47,20 @@ async function measureSequence(open, directory, turns) {
   const modelCallsAtMs = [];
   const task = { turns, onModelCall: () => modelCallsAtMs.push(performance.now()) };
   const stopMeter = startMeter();
+  const before = contestant.figures?.() ?? {};
   await contestant.run('measured', task);
   const cost = stopMeter();
+  const own = Object.entries(contestant.figures?.() ?? {}).map(([name, value]) => [
+    name,
+    value - before[name],
+  ]);
   await contestant.close();
-  return { ...cost, slowdown: slowdown(modelCallsAtMs), closedBytes: directoryBytes(directory) };
+  return {
+    ...cost,
+    ...Object.fromEntries(own),
+    slowdown: slowdown(modelCallsAtMs),
+    closedBytes: directoryBytes(directory),
+  };
 }
 
 /** Median time of a turn in the last tenth of a session over that in the first tenth. */

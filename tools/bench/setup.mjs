@@ -5,7 +5,15 @@ import path from 'node:path';
 
 const bench = import.meta.dirname;
 const root = path.resolve(bench, '../..');
-const measuredPackages = ['contract', 'executor', 'core', 'store-memory', 'store-file', 'store-sqlite'];
+const measuredPackages = [
+  'contract',
+  'executor',
+  'core',
+  'store-memory',
+  'store-file',
+  'store-kv',
+  'store-sqlite',
+];
 
 /** @returns the Node binary that a contestant runs on, or why it cannot run here: `{ path } | { missing }` */
 export function setUp() {

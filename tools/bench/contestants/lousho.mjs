@@ -5,6 +5,7 @@
  * - `lousho:sqlite-process`: SqliteStore with `durability: 'process'`.
  * - `lousho:file`: fileStore as it is by default.
  * - `lousho:memory`: memoryStore with its history of 50.
+ * - `lousho:kv`: KVStore on a namespace in memory that counts what is put.
  * - `lousho:none`: no store.
  */
 import path from 'node:path';
@@ -43,6 +44,13 @@ async function loadStore(variant) {
       const { fileStore } = await import('@lousho/store-file');
       return (directory) => fileStore(path.join(directory, 'runs'));
     }
+    case 'kv': {
+      const { KVStore } = await import('@lousho/store-kv');
+      return () => {
+        const namespace = new CountingNamespace();
+        return Object.assign(new KVStore(namespace), { figures: () => ({ putBytes: namespace.putBytes }) });
+      };
+    }
     default:
       throw new Error(`There is no contestant lousho:${variant}.`);
   }
@@ -78,7 +86,36 @@ function openAgents(store, isStoreless) {
       return pending.length;
     },
     close: async () => store?.close(),
+    /** What only this store can count. */
+    figures: () => store?.figures?.() ?? {},
   };
+}
+
+/** As much of a Workers KV namespace as one location shows, with no limits of its own. */
+class CountingNamespace {
+  putBytes = 0;
+  #values = new Map();
+
+  async get(key) {
+    return this.#values.get(key)?.value ?? null;
+  }
+
+  async put(key, value, { metadata } = {}) {
+    this.putBytes += Buffer.byteLength(value) + Buffer.byteLength(JSON.stringify(metadata ?? ''));
+    this.#values.set(key, { value, metadata });
+  }
+
+  async delete(key) {
+    this.#values.delete(key);
+  }
+
+  async list({ prefix = '' } = {}) {
+    const keys = [...this.#values]
+      .filter(([name]) => name.startsWith(prefix))
+      .map(([name, { metadata }]) => ({ name, metadata }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+    return { keys, list_complete: true };
+  }
 }
 
 function scriptedProvider(task) {
