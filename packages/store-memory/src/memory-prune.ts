@@ -11,27 +11,49 @@ import {
 import type { MemoryState } from './memory-state.ts';
 import { statusOf } from './stored-status.ts';
 
+/** What a prune takes, by its ids. */
+export interface PrunableIds {
+  readonly runIds: ReadonlySet<string>;
+  readonly historyIds: readonly string[];
+  readonly approvalIds: readonly string[];
+  readonly sessionIds: readonly string[];
+}
+
 /**
  * Everything that is older, over all parts. Checkpoints decide: approvals and sessions only go when no run that stays needs them.
  * @throws synchronously LOUSHO_CONFIG_INVALID
  */
-export function pruneStore(state: MemoryState, clock: Clock, options: PruneOptions): PruneResult {
+export function prunableIds(state: MemoryState, clock: Clock, options: PruneOptions): PrunableIds {
   const plan = resolvePlan(state, clock, options);
   const runIds = prunableRuns(state, plan);
-  const historyIds = prunableHistories(state, plan, runIds);
-  const approvalIds = prunableApprovals(state, plan, runIds);
-  const sessionIds = prunableSessions(state, plan, runIds);
-  let historyEntries = 0;
-  for (const id of historyIds) historyEntries += state.history.countOf(id);
+  return {
+    runIds,
+    historyIds: prunableHistories(state, plan, runIds),
+    approvalIds: prunableApprovals(state, plan, runIds),
+    sessionIds: prunableSessions(state, plan, runIds),
+  };
+}
+
+/** @throws synchronously LOUSHO_CONFIG_INVALID */
+export function pruneStore(state: MemoryState, clock: Clock, options: PruneOptions): PruneResult {
+  const ids = prunableIds(state, clock, options);
+  const counts = countsOf(state, ids);
   if (options.dryRun !== true) {
-    for (const id of runIds) state.removeCheckpoint(id);
-    for (const id of historyIds) state.history.delete(id);
-    for (const id of approvalIds) state.approvals.delete(id);
-    for (const id of sessionIds) state.sessions.delete(id);
+    for (const id of ids.runIds) state.removeCheckpoint(id);
+    for (const id of ids.historyIds) state.history.delete(id);
+    for (const id of ids.approvalIds) state.approvals.delete(id);
+    for (const id of ids.sessionIds) state.sessions.delete(id);
   }
+  return counts;
+}
+
+export function countsOf(
+  state: MemoryState,
+  { runIds, historyIds, approvalIds, sessionIds }: PrunableIds,
+): PruneResult {
   return {
     checkpoints: runIds.size,
-    historyEntries,
+    historyEntries: historyIds.reduce((count, id) => count + state.history.countOf(id), 0),
     approvals: approvalIds.length,
     sessions: sessionIds.length,
   };
