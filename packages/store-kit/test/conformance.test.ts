@@ -2,12 +2,16 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { fileStore } from '@lousho/store-file';
+import { KVStore } from '@lousho/store-kv';
 import { memoryStore } from '@lousho/store-memory';
 import { SqliteStore } from '@lousho/store-sqlite';
 import { testPorts } from '@lousho/testing';
 import { registerConformance, type StorageUnderTest } from '@lousho/testing/conformance';
 import Database from 'better-sqlite3';
 import { describe, it } from 'vitest';
+import { ExactKV } from '../../store-kv/test/support/exact-kv.ts';
+import { waitingPorts } from '../../store-kv/test/support/waiting-ports.ts';
 import { encryptedStore } from '../src/index.ts';
 import { testKey } from './support/keys.ts';
 import { textStore, threeMethodStore } from './support/text-store.ts';
@@ -97,6 +101,42 @@ registerConformance(
         corruptApproval: async (id) =>
           damage(`UPDATE approvals SET record = replace(record, 'e', 'E') WHERE id = ?`, id),
         corruptSession: async (id) => damage(damageLog, `session:${id}`),
+      };
+    },
+  },
+  { describe, it },
+);
+
+registerConformance(
+  {
+    name: 'store-kit over store-file',
+    claims: { leases: 'atomic', history: true, list: true, durable: 'process', consistency: 'strong' },
+    historyLimit: 50,
+    async createStorage(clock) {
+      const folder = await mkdtemp(path.join(tmpdir(), 'lousho-sealed-'));
+      const options = { durability: 'process', ports: testPorts(clock) } as const;
+      return {
+        open: async () => encryptedStore(fileStore(folder, options), keys),
+        destroy: () => rm(folder, { recursive: true, force: true }),
+      };
+    },
+  },
+  { describe, it },
+);
+
+registerConformance(
+  {
+    name: 'store-kit over store-kv',
+    claims: { leases: 'best-effort', history: true, list: true, durable: 'power', consistency: 'eventual' },
+    historyLimit: 50,
+    async createStorage(clock) {
+      const kv = new ExactKV(clock, 10);
+      return {
+        open: async () => encryptedStore(new KVStore(kv, { ports: waitingPorts(clock) }), keys),
+        destroy: async () => undefined,
+        corrupt: async (id) => kv.damage(`lousho/${id}`),
+        corruptApproval: async (id) => kv.damage(`lousho/#approval/${id}`),
+        corruptSession: async (id) => kv.damage(`lousho/#session/${id}`),
       };
     },
   },

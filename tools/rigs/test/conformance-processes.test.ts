@@ -19,6 +19,13 @@ const stores = [
     module: `import { SqliteStore } from '@lousho/store-sqlite';
              export default (folder) => new SqliteStore(folder + '/runs.db');`,
   },
+  {
+    name: 'store-kit over store-sqlite',
+    module: `import { encryptedStore } from '@lousho/store-kit';
+             import { SqliteStore } from '@lousho/store-sqlite';
+             const keys = [{ id: 'k', key: new Uint8Array(32) }];
+             export default (folder) => encryptedStore(new SqliteStore(folder + '/runs.db'), keys);`,
+  },
 ] as const;
 
 for (const { name, module } of stores) {
