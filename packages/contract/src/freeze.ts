@@ -15,6 +15,12 @@ export function deepFreeze<Value>(value: Value): Value {
   return value;
 }
 
+/** `deepFreeze` for what a store has read. Its messages are remembered by themselves too: the next save has another state around the same list. */
+export function freezeStored<Value extends { readonly messages: readonly unknown[] }>(value: Value): Value {
+  deepFreeze(value.messages);
+  return deepFreeze(value);
+}
+
 function freezeParts(value: object): void {
   Object.freeze(value);
   for (const key in value) {

@@ -6,6 +6,7 @@ import {
   deepFreeze,
   extendsList,
   freezeFresh,
+  freezeStored,
   frozenCopy,
   isDeepFrozen,
 } from '../src/index.ts';
@@ -39,6 +40,16 @@ describe('deepFreeze', () => {
   it.each([undefined, null, 1, 'x', true])('gives %s back', (value) => {
     expect(deepFreeze(value)).toBe(value);
     expect(isDeepFrozen(value)).toBe(true);
+  });
+});
+
+describe('freezeStored', () => {
+  it('freezes everything in place, the messages by themselves too', () => {
+    const stored = { messages: [{ text: 'a' }], other: { b: 1 } };
+    expect(freezeStored(stored)).toBe(stored);
+    expect(Object.isFrozen(stored.messages[0])).toBe(true);
+    expect(Object.isFrozen(stored.other)).toBe(true);
+    expect(isDeepFrozen(stored.messages)).toBe(true);
   });
 });
 

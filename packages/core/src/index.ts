@@ -52,6 +52,7 @@ export {
   cutText,
   deepFreeze,
   freezeFresh,
+  freezeStored,
   defineTool,
   emptyUsage,
   endLease,

@@ -1,7 +1,7 @@
 /** A log as a whole: its events, the state that they make, its history, and what of it goes on in the next generation. */
 import {
   ConfigurationError,
-  deepFreeze,
+  freezeStored,
   foldEvents,
   historyOf,
   nextEvent,
@@ -118,13 +118,13 @@ export function standsOnBase(events: readonly LogEvent[]): boolean {
 /** The state after the last event, frozen. @throws LOUSHO_CHECKPOINT_CORRUPT, LOUSHO_STORE_VERSION_UNSUPPORTED */
 export function stateOf(log: StoredLog, kind: LogKind): Checkpoint {
   return orDamage(log, kind.record, () =>
-    deepFreeze(kind.parse(foldEvents(log.events, log.messagesOf), log.id)),
+    freezeStored(kind.parse(foldEvents(log.events, log.messagesOf), log.id)),
   );
 }
 
 /** The newest states, newest first. @throws as `stateOf` */
 export function entriesOf(log: StoredLog, count: number, kind: LogKind): CheckpointHistoryEntry[] {
-  const parse = (state: unknown): Checkpoint => deepFreeze(kind.parse(state, log.id));
+  const parse = (state: unknown): Checkpoint => freezeStored(kind.parse(state, log.id));
   return orDamage(log, 'history', () => historyOf(log.events, count, parse, log.messagesOf));
 }
 

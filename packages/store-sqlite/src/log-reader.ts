@@ -1,6 +1,6 @@
 /** Reading a log whole: every event is there, is what was written, and folds to a state. */
 import {
-  deepFreeze,
+  freezeStored,
   foldEvents,
   historyOf,
   type Checkpoint,
@@ -41,16 +41,13 @@ export class LogReader {
   /** The state after the last event, frozen. @throws LOUSHO_CHECKPOINT_CORRUPT, LOUSHO_STORE_VERSION_UNSUPPORTED */
   stateOf(log: StoredLog, kind: LogKind): Checkpoint {
     return this.#orDamage(log.row, kind.record, () => {
-      const state = kind.parse(foldEvents(log.events, this.messagesOf), nameOf(log.row));
-      // By itself too: the next save has another state around the same list.
-      deepFreeze(state.messages);
-      return deepFreeze(state);
+      return freezeStored(kind.parse(foldEvents(log.events, this.messagesOf), nameOf(log.row)));
     });
   }
 
   /** The newest states, newest first. @throws as `stateOf` */
   entriesOf(log: StoredLog, count: number, kind: LogKind): CheckpointHistoryEntry[] {
-    const parse = (state: unknown): Checkpoint => deepFreeze(kind.parse(state, nameOf(log.row)));
+    const parse = (state: unknown): Checkpoint => freezeStored(kind.parse(state, nameOf(log.row)));
     return this.#orDamage(log.row, 'history', () => historyOf(log.events, count, parse, this.messagesOf));
   }
 
