@@ -61,7 +61,15 @@ export {
   type AgentEvent,
   type AgentEventOf,
 } from './events.ts';
-export { deepFreeze, freezeFresh, freezeStored, isDeepFrozen, frozenCopy, appendFrozen, extendsList } from './freeze.ts';
+export {
+  deepFreeze,
+  freezeFresh,
+  freezeStored,
+  isDeepFrozen,
+  frozenCopy,
+  appendFrozen,
+  extendsList,
+} from './freeze.ts';
 export { type HookContext, type ToolHookContext, type AgentHooks, type BeforeToolOutcome } from './hooks.ts';
 export {
   assertRunId,
