@@ -15,11 +15,11 @@ import { checkpointComparison, type SameCheckpoint } from './same-record.ts';
 export type LeftReason =
   /** Somebody holds its lease in the source, or a turn of its conversation. */
   | 'executing'
-  /** Somebody holds its lease in the target. */
+  /** Somebody holds its lease in the target, or deleted it there while it was being copied. */
   | 'executing-in-target'
   /** The target has a record of this id with another content. */
   | 'differs'
-  /** It was saved in the source while it was being copied. */
+  /** It was saved, deleted or taken over in the source while it was being copied. */
   | 'changed'
   /** It cannot be read from the source: `error` says why. */
   | 'unreadable'
@@ -94,7 +94,7 @@ async function copyLeased(
   // 1. The saves, oldest first. Crash here: the target holds an earlier state of the run; the next copy finds the place and goes on.
   for (const [index, save] of missing.entries()) {
     if (index % SAVES_A_RENEWAL === SAVES_A_RENEWAL - 1) {
-      if (!(await leases.source.renew())) return left('executing');
+      if (!(await leases.source.renew())) return left('changed');
       if (!(await leases.target.renew())) return left('executing-in-target');
     }
     const outcome = await writeSave(id, save, to, leases.target);

@@ -16,6 +16,7 @@ import {
 } from '@lousho/contract';
 import type { StoredCheckpoint } from './clear-fields.ts';
 import type { CheckpointSealer, KnownCheckpoint } from './checkpoint-sealer.ts';
+import { inBatches } from './in-batches.ts';
 import { InOrder } from './in-order.ts';
 import { KnownRecords } from './known-records.ts';
 import type { MessageReader } from './sealed-transcripts.ts';
@@ -81,15 +82,12 @@ export class SealedCheckpoints {
   /** The store below filters by the status in clear. One that turns out to be damaged counts as in progress. */
   async list(options: ListOptions = {}): Promise<readonly CheckpointListEntry[]> {
     const entries = (await this.#inner.list?.(options)) ?? [];
-    const opened: CheckpointListEntry[] = [];
-    for (const entry of entries) opened.push(await this.#openEntry(entry));
-    return listCheckpoints(opened, options);
+    return listCheckpoints(await inBatches(entries, (entry) => this.#openEntry(entry)), options);
   }
 
   async listHeaders(options: ListOptions = {}): Promise<readonly CheckpointHeaderEntry[]> {
     const entries = (await this.#inner.listHeaders?.(options)) ?? [];
-    const opened: CheckpointHeaderEntry[] = [];
-    for (const entry of entries) opened.push(await this.#openHeaderEntry(entry));
+    const opened = await inBatches(entries, (entry) => this.#openHeaderEntry(entry));
     return opened
       .filter(({ status }) => matchesStatus(status, options))
       .sort((a, b) => compareSaves(a.header?.savedAt, a.sessionId, b.header?.savedAt, b.sessionId));

@@ -13,6 +13,7 @@ import {
   isDeepFrozen,
   type Message,
 } from '@lousho/contract';
+import { inBatches } from './in-batches.ts';
 import { sameValue } from './same-value.ts';
 import { damaged, keyIdOf, tagOf, type RecordName, type Seals } from './sealed-text.ts';
 
@@ -27,8 +28,6 @@ export interface Transcript {
   readonly keyId: string | undefined;
 }
 
-/** How many messages are opened at one time: enough for the platform's threads, few enough that not all wait in memory. */
-const OPENED_AT_ONCE = 256;
 const none: readonly Message[] = deepFreeze([]);
 
 export class SealedTranscripts {
@@ -85,20 +84,10 @@ export class SealedTranscripts {
     const isShared = isDeepFrozen(sealed);
     const known = isShared ? this.#transcripts.get(sealed) : undefined;
     if (known !== undefined) return known;
-    const plain: Message[] = [];
-    for (let start = 0; start < sealed.length; start += OPENED_AT_ONCE) {
-      const batch = sealed.slice(start, start + OPENED_AT_ONCE);
-      const opened = batch.map((message, index) => {
-        const before = sealed[start + index - 1];
-        return this.#openMessage(message, before === undefined ? '' : tagOf(textOf(before)), of, reader);
-      });
-      // All of them are awaited: one that is refused must not leave others that reject unheard.
-      const outcomes = await Promise.allSettled(opened);
-      for (const outcome of outcomes) {
-        if (outcome.status === 'rejected') throw outcome.reason;
-        plain.push(outcome.value);
-      }
-    }
+    const plain = await inBatches(sealed, (message, index) => {
+      const before = sealed[index - 1];
+      return this.#openMessage(message, before === undefined ? '' : tagOf(textOf(before)), of, reader);
+    });
     const transcript: Transcript = {
       plain: appendFrozen(none, plain),
       sealed,

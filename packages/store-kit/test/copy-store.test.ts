@@ -8,6 +8,7 @@ import {
   type AgentStore,
   type Checkpoint,
   type CheckpointStore,
+  type Clock,
   type FullAgentStore,
 } from '@lousho/contract';
 import { memoryStore } from '@lousho/store-memory';
@@ -256,6 +257,69 @@ describe('copyStore', () => {
     ]);
     // The next copy brings the rest.
     expect(await copyStore(from, to)).toMatchObject({ saves: 1, left: [] });
+  });
+
+  it('stops at a run that is deleted or taken over while its history is copied', async () => {
+    const cases = {
+      changed: (from: FullAgentStore) => from.checkpoints.delete('order-7'),
+      'executing-in-target': (_from: FullAgentStore, to: FullAgentStore) => to.checkpoints.delete('order-7'),
+    };
+    for (const [reason, interfere] of Object.entries(cases)) {
+      const [from, to] = [memoryStore(), memoryStore()];
+      let state = inProgress();
+      for (let save = 0; save < 45; save += 1)
+        await from.checkpoints.save('order-7', (state = nextStep(state, `save ${save}`)));
+      let writes = 0;
+      const watching = watched(to, async (method, when) => {
+        if (method === 'saveIfLeased' && when === 'after' && (writes += 1) === 3) await interfere(from, to);
+      });
+      expect((await copyStore(from, watching)).left).toEqual([
+        { record: 'checkpoint', id: 'order-7', reason },
+      ]);
+      expect(writes).toBeLessThan(20);
+    }
+  });
+
+  it('asks a target that shows writes late until it does, and gives up after three minutes', async () => {
+    for (const isVisible of [true, false]) {
+      const below = memoryStore();
+      let nowMs = 0;
+      const clock: Clock = {
+        wallMs: () => nowMs,
+        monotonicMs: () => nowMs,
+        setTimer(callback, delayMs) {
+          nowMs += delayMs;
+          queueMicrotask(callback);
+          return () => undefined;
+        },
+      };
+      const { claims } = below.checkpoints;
+      const to: AgentStore = {
+        checkpoints: {
+          claims: { ...claims, consistency: 'eventual' },
+          save: (id, checkpoint) => below.checkpoints.save(id, checkpoint),
+          load: async (id) => (isVisible && nowMs > 60_000 ? below.checkpoints.load(id) : null),
+          delete: (id) => below.checkpoints.delete(id),
+        },
+      };
+      const from = memoryStore();
+      await from.checkpoints.save('order-7', inProgress());
+      const copying = copyStore(from, to, { ports: { clock } });
+      if (isVisible) expect((await copying).left).toEqual([]);
+      else await expect(copying).rejects.toMatchObject({ code: 'LOUSHO_STORE_WRITE_FAILED' });
+      expect(nowMs).toBe(isVisible ? 61_000 : 180_000);
+    }
+  });
+
+  it('does not leave an approval that was decided while it was being copied', async () => {
+    const from = memoryStore();
+    await from.approvals.save(approvalRecord('a-1'));
+    const to = memoryStore();
+    const meanwhile = watched(to, async (method, when) => {
+      if (method === 'approvals.save' && when === 'after') await from.approvals.delete('a-1');
+    });
+    expect(await copyStore(from, meanwhile)).toMatchObject({ approvals: { copied: 0, equal: 0 }, left: [] });
+    expect(await to.approvals.list()).toEqual([]);
   });
 
   it('copies the newest state into a store of three methods, and continues', async () => {
