@@ -30,7 +30,7 @@ export class CheckpointWrites {
     const { client, keys, records, history, leases, ttlSeconds } = this.#deps;
     const isFenced = saves.some(({ holder }) => holder !== undefined);
     const [lease, base, names] = await Promise.all([
-      isFenced ? leases.read(id) : null,
+      isFenced ? leases.holderOf(id) : null,
       records.baseOf(id),
       history.namesToExtend(id),
     ]);
@@ -102,7 +102,7 @@ export class CheckpointWrites {
 
   async #leaseSeen(id: string): Promise<LeaseRecord | null> {
     try {
-      return await this.#deps.leases.read(id);
+      return await this.#deps.leases.holderOf(id);
     } catch {
       // The save is stored, and nothing speaks against it: the next one asks again.
       return null;

@@ -12,7 +12,7 @@ import {
 import { seal, unseal } from './checked-text.ts';
 import { KeyedQueue } from './keyed-queue.ts';
 import { inSlices, type KVClient } from './kv-client.ts';
-import { damageError, isDamage } from './kv-errors.ts';
+import { damageError, isDamage, isThrottled } from './kv-errors.ts';
 import type { KVKeys } from './kv-keys.ts';
 import { bytesOf, MAX_VALUE_BYTES, MIN_TTL_SECONDS } from './kv-namespace.ts';
 import type { Operations } from './operations.ts';
@@ -80,9 +80,7 @@ export function kvApprovals({ operations, client, keys, ttlSeconds }: ApprovalsD
     },
     delete(id) {
       return operations.perform({ name: 'approvals.delete', id, kind: 'write' }, async () =>
-        isCheckpointId(id)
-          ? removals.run(id, () => client.retryThrottled(() => remove(client, keys, id)))
-          : false,
+        isCheckpointId(id) ? removals.run(id, () => remove(client, keys, id)) : false,
       );
     },
   };
@@ -92,8 +90,13 @@ async function remove(client: KVClient, keys: KVKeys, id: string): Promise<boole
   if ((await client.get(keys.approval(id))) === undefined) return false;
   const claim = client.newTag();
   // 1. The claim. Crash here: the record stays, and can be claimed anew; the claim goes by itself.
-  // Refused for a second: another caller has just claimed it, and whoever comes then finds no record.
-  await client.putOnce(keys.claim(id), claim, { ttlSeconds: MIN_TTL_SECONDS });
+  try {
+    await client.putOnce(keys.claim(id), claim, { ttlSeconds: MIN_TTL_SECONDS });
+  } catch (error) {
+    // Two writes in one second: another caller has it, and is removing the record just now.
+    if (isThrottled(error)) return false;
+    throw error;
+  }
   // 2. The look. Of callers at one location the last one to write has it; those at another may not see it.
   await client.pause(READ_BACK_MS);
   const seen = await client.get(keys.claim(id));

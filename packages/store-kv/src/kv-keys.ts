@@ -6,7 +6,7 @@
  * <prefix><id>#t/<first>.<tag>        a part of its transcript that is never written again
  * <prefix><id>#history                the ids of its history entries, oldest first
  * <prefix><id>#history/<number>.<tag> one of them
- * <prefix><id>#lease                  who executes it
+ * <prefix><id>#lease                  who executes it; with /<tag> behind it: until when
  * <prefix>#approval/<id>              what waits for a person; with #claim behind it: who is removing it
  * <prefix>#session/<id>               a conversation; with #t/<first>.<tag> behind it: a part of its transcript
  * ```
@@ -52,6 +52,9 @@ export class KVKeys {
   }
   lease(id: string): string {
     return this.run(id) + LEASE;
+  }
+  heartbeat(id: string, tag: string): string {
+    return `${this.lease(id)}/${tag}`;
   }
   history(id: string): string {
     return this.run(id) + HISTORY;

@@ -155,7 +155,7 @@ describe('a long transcript', () => {
   it('counts what the ids of inputs take', async () => {
     const { kv, open, checkpoints } = givenStore({ historyLimit: 0 });
     let state = beginRun();
-    for (let turn = 0; turn < 300; turn += 1) {
+    for (let turn = 0; turn < 120; turn += 1) {
       const inputIds = Object.freeze([...state.inputIds, `input-${turn}-${'x'.repeat(80)}`]);
       state = { ...last(nextTurn(state)), inputIds };
       await checkpoints.save('order-7', state);
