@@ -1,7 +1,14 @@
 /** What is damaged is said to be damaged: never an empty store, never a record that was not saved. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { deepFreeze, jsonEqual, type Checkpoint, type FullAgentStore } from '@lousho/contract';
+import {
+  deepFreeze,
+  foldEvents,
+  jsonEqual,
+  type Checkpoint,
+  type FullAgentStore,
+  type LogEvent,
+} from '@lousho/contract';
 import { beforeEach, expect, it } from 'vitest';
 import {
   approvalRecord,
@@ -105,6 +112,41 @@ it('is the state before or an error when the end is zeros', { timeout: 60_000 },
   }
   expect(await outcomesOf(states, zeroed())).toEqual([0, 1, 2, DAMAGED.code]);
 });
+
+it('would be noticed if whatever parses counted', { timeout: 60_000 }, async () => {
+  const states = await savedStates();
+  const whole = fs.readFileSync(newestLog(folder, 'order-7'));
+  const wrong = new Set<string>();
+  for (let at = 0; at < whole.length; at += 1) {
+    const bytes = Buffer.from(whole);
+    bytes[at] = (bytes[at] ?? 0) ^ (1 << (at % 8));
+    const state = readCarelessly(bytes);
+    if (!states.some((one) => jsonEqual(one as never, state as never))) wrong.add(JSON.stringify(state));
+  }
+  expect(wrong.size).toBeGreaterThan(100);
+});
+
+/** A reader as one writes it in a hurry: every line that parses is what was saved. */
+function readCarelessly(bytes: Buffer): unknown {
+  const events: LogEvent[] = [];
+  let content: object = {};
+  for (const text of bytes.toString('utf8').split('\n')) {
+    try {
+      const { d, q, ...line } = JSON.parse(text) as { d?: unknown; q?: unknown };
+      if (d !== undefined) content = line;
+      if (q === undefined) continue;
+      events.push({ ...content, ...line } as LogEvent);
+      content = {};
+    } catch {
+      continue;
+    }
+  }
+  try {
+    return foldEvents(events);
+  } catch {
+    return undefined;
+  }
+}
 
 it('is an error when a line is missing, twice, in another place or of another log', async () => {
   const states = await savedStates();

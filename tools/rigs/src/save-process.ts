@@ -1,0 +1,70 @@
+/** One process that saves (`workers/save-worker.mjs`), perhaps under strace. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { StoreFault, StoreKind } from '../workers/open-store.mjs';
+
+export interface SaveJob {
+  readonly kind: StoreKind;
+  readonly folder: string;
+  readonly fault?: StoreFault;
+  readonly logPath: string;
+  readonly ids: readonly string[];
+  /** How many it adds to each; `null`: as many as it can. */
+  readonly steps: number | null;
+  readonly staysIdle?: boolean;
+}
+
+const workerFile = fileURLToPath(new URL('../workers/save-worker.mjs', import.meta.url));
+/** Nobody stays behind. */
+const living = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of living) killGroup(child);
+});
+
+export class SaveProcess {
+  readonly #child: ChildProcess;
+  /** Resolves when it is gone, with the signal that ended it. */
+  readonly ended: Promise<NodeJS.Signals | null>;
+  #errors = '';
+
+  /** @param inject what strace does to its system calls, as it takes it behind `-e inject=` */
+  constructor(job: SaveJob, inject?: string) {
+    // No options of the process that runs the tests.
+    const env = { ...process.env };
+    delete env['NODE_OPTIONS'];
+    const [program = '', ...args] = [...straced(inject), ...savingCommand(job)];
+    // As the leader of a group: to kill strace alone would let the process go on without it.
+    this.#child = spawn(program, args, { env, detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
+    living.add(this.#child);
+    this.#child.stderr?.on('data', (data: Buffer) => (this.#errors += data.toString()));
+    this.ended = once(this.#child, 'close').then(([code, signal]) => {
+      living.delete(this.#child);
+      if (code !== 0 && code !== null) throw new Error(`The process ended with ${code}: ${this.#errors}`);
+      return signal as NodeJS.Signals | null;
+    });
+    // Whoever kills it may not ask how it ended.
+    this.ended.catch(() => undefined);
+  }
+
+  async kill(): Promise<void> {
+    killGroup(this.#child);
+    await this.ended;
+  }
+}
+
+function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
+  if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGKILL');
+}
+
+/** What is to be run. With one thread of the pool, as strace counts the calls of each thread by itself. */
+export function savingCommand(job: SaveJob): readonly string[] {
+  return ['env', 'UV_THREADPOOL_SIZE=1', process.execPath, workerFile, JSON.stringify(job)];
+}
+
+function straced(inject: string | undefined): readonly string[] {
+  if (inject === undefined) return [];
+  // Without --seccomp-bpf: strace 6.1 miscounts the calls with it.
+  const calls = inject.slice(0, inject.indexOf(':'));
+  return ['strace', '-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${inject}`];
+}
