@@ -13,6 +13,9 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // tools/test.mjs adds these reports up.
     reporters: ['default', 'json'],
+    // Time is moved by hand: this much real time passes only where something hangs, or on a machine that is very busy.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     outputFile: { json: 'coverage/vitest-report.json' },
   },
 });

@@ -18,7 +18,7 @@ export interface RuleResult {
 }
 
 /** How long a store may take for one answer, in real time. Slow disks take a second; a call that never settles takes for ever. */
-const PATIENCE_MS = 5_000;
+const PATIENCE_MS = 15_000;
 
 /** Never rejects: what the store or the subject throws is a failure. */
 export async function runRule(
