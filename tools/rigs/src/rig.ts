@@ -1,5 +1,5 @@
 /**
- * A folder with a database and an effect log, and the processes that work there. Nothing of it is left when the
+ * A folder with a store and an effect log, and the processes that work there. Nothing of it is left when the
  * test is over, unless `LOUSHO_KEEP` is set.
  */
 import fs from 'node:fs';
@@ -7,25 +7,33 @@ import os from 'node:os';
 import path from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
-import type { Checkpoint } from '@lousho/contract';
-import { SqliteStore } from '@lousho/store-sqlite';
+import type { Checkpoint, FullAgentStore } from '@lousho/contract';
+import { openStore, type StoreKind } from '../workers/open-store.mjs';
 import { readEffectLog, type LogLine } from './effect-log.ts';
 import { WorkerProcess, type WorkerJob } from './worker-process.ts';
 
-export type JobOptions = Omit<WorkerJob, 'worker' | 'databasePath' | 'logPath'>;
+export type JobOptions = Omit<WorkerJob, 'worker' | 'storeKind' | 'storeFolder' | 'logPath'>;
+
+export interface RigOptions {
+  readonly storeKind?: StoreKind;
+  /** Where the store is, when not beside the log. */
+  readonly storeFolder?: string;
+}
 
 export class Rig {
   readonly folder: string;
-  readonly databasePath: string;
   readonly logPath: string;
+  readonly #storeKind: StoreKind;
+  readonly #storeFolder: string;
   readonly #workers: WorkerProcess[] = [];
-  #store: SqliteStore | undefined;
+  #store: FullAgentStore | undefined;
   #startCount = 0;
 
   /** Inside a test. */
-  constructor(name: string, databaseFolder?: string) {
+  constructor(name: string, { storeKind = 'sqlite', storeFolder }: RigOptions = {}) {
     this.folder = fs.mkdtempSync(path.join(os.tmpdir(), `lousho-${name}-`));
-    this.databasePath = path.join(databaseFolder ?? this.folder, 'runs.db');
+    this.#storeKind = storeKind;
+    this.#storeFolder = storeFolder ?? this.folder;
     this.logPath = path.join(this.folder, 'effects.jsonl');
     // Also when the test failed, or has timed out and hangs.
     onTestFinished(() => this.#close());
@@ -35,7 +43,8 @@ export class Rig {
   start(job: JobOptions): WorkerProcess {
     const worker = new WorkerProcess({
       worker: `w${(this.#startCount += 1)}`,
-      databasePath: this.databasePath,
+      storeKind: this.#storeKind,
+      storeFolder: this.#storeFolder,
       logPath: this.logPath,
       ...job,
     });
@@ -55,9 +64,14 @@ export class Rig {
     return readEffectLog(this.logPath);
   }
 
-  /** Our own handle on the database. */
-  get store(): SqliteStore {
-    return (this.#store ??= new SqliteStore(this.databasePath));
+  /** Of a rig on SQLite. */
+  get databasePath(): string {
+    return path.join(this.#storeFolder, 'runs.db');
+  }
+
+  /** Our own handle on the store. */
+  get store(): FullAgentStore {
+    return (this.#store ??= openStore({ kind: this.#storeKind, folder: this.#storeFolder }));
   }
 
   load(session: string): Promise<Checkpoint | null> {
@@ -92,7 +106,7 @@ export class Rig {
       await this.#store?.close();
     } finally {
       if (process.env['LOUSHO_KEEP'] === undefined) fs.rmSync(this.folder, { recursive: true, force: true });
-      else console.log(`Kept in ${this.folder}: runs.db, effects.jsonl`);
+      else console.log(`Kept in ${this.folder}`);
     }
   }
 }

@@ -1,6 +1,7 @@
 /** One real process that works on a store: asked over IPC, stopped, continued and killed with signals. */
 import { fork, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import type { StoreKind } from '../workers/open-store.mjs';
 import { appendCrash, appendSignal, type LogLine, type Outcome } from './effect-log.ts';
 
 export type ScriptedCall = {
@@ -12,7 +13,8 @@ export type ScriptedCall = {
 /** What a worker is started with; see `workers/agent-worker.mjs`. */
 export interface WorkerJob {
   readonly worker: string;
-  readonly databasePath: string;
+  readonly storeKind: StoreKind;
+  readonly storeFolder: string;
   readonly logPath: string;
   readonly agent: {
     readonly script: readonly (readonly ScriptedCall[])[];

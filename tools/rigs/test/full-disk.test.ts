@@ -22,7 +22,7 @@ it('rejects with LOUSHO_STORE_WRITE_FAILED on a full disk, and resumes when ther
     test.skip();
     return;
   }
-  const rig = new Rig('full-disk', disk);
+  const rig = new Rig('full-disk', { storeFolder: disk });
   const worker = await rig.startReady({ agent, echo: true });
   const reached = worker.line(({ kind }) => kind === 'tool.started');
   const executing = worker.perform(SESSION, { type: 'send', inputId: 'i1' });

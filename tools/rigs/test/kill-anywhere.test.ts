@@ -4,6 +4,7 @@ import { describeViolations, findViolations, type Look } from '../src/checker.ts
 import { chooseMoment, killAt } from '../src/kill-moments.ts';
 import { seededRandom, type Random } from '../src/random.ts';
 import { Rig } from '../src/rig.ts';
+import type { StoreKind } from '../workers/open-store.mjs';
 import type { Ending, ScriptedCall, WorkerProcess } from '../src/worker-process.ts';
 
 const SESSION = 'order-7';
@@ -11,36 +12,44 @@ const KILLS = 100;
 /** Model responses of one run. It takes more than one run when the kills come late. */
 const STEPS = 120;
 
-it('holds every promise over 100 kills at random moments', async () => {
-  const rig = new Rig('kill-anywhere');
-  const random = seededRandom('kill-anywhere');
-  const agent = { script: chooseScript(random), modelMs: 1 };
-  const looks: Look[] = [];
-  const inputs = new Inputs();
+it.each<StoreKind>(['sqlite', 'file'])(
+  'holds every promise over 100 kills at random moments (%s)',
+  async (storeKind) => {
+    const rig = new Rig('kill-anywhere', { storeKind });
+    const random = seededRandom(`kill-anywhere (${storeKind})`);
+    const agent = { script: chooseScript(random), modelMs: 1 };
+    const looks: Look[] = [];
+    const inputs = new Inputs();
 
-  let next = rig.start({ agent, echo: true });
-  for (let kills = 0; kills < KILLS; kills += 1) {
-    const worker = next;
-    // It loads while this one works.
-    next = rig.start({ agent, echo: true });
-    const killed = killAt(worker, chooseMoment(random));
-    await Promise.race([killed, goOnForEver(worker, inputs, random)]);
-    looks.push({ session: SESSION, logLength: rig.log().length, checkpoint: await rig.load(SESSION) });
-  }
-  const last = next;
-  last.begin();
-  await goOnUntilFinished(last, inputs, random);
-  await last.end();
+    let next = rig.start({ agent, echo: true });
+    for (let kills = 0; kills < KILLS; kills += 1) {
+      const worker = next;
+      // It loads while this one works.
+      next = rig.start({ agent, echo: true });
+      const killed = killAt(worker, chooseMoment(random));
+      await Promise.race([killed, goOnForEver(worker, inputs, random)]);
+      looks.push({ session: SESSION, logLength: rig.log().length, checkpoint: await rig.load(SESSION) });
+    }
+    const last = next;
+    last.begin();
+    await goOnUntilFinished(last, inputs, random);
+    await last.end();
 
-  const log = rig.log();
-  const evidence = { log, looks, finals: new Map([[SESSION, await rig.load(SESSION)]]), leaseTtlMs: 30_000 };
-  expect(describeViolations(findViolations(evidence))).toBe('');
-  // The rig itself: it killed where it hurts.
-  expect(log.filter(({ kind }) => kind === 'worker.killed')).toHaveLength(KILLS);
-  const cut = cutCalls(log);
-  console.log(`kill-anywhere: ${log.length} lines, ${cut} calls cut by ${KILLS} kills`);
-  expect(cut).toBeGreaterThan(KILLS / 10);
-});
+    const log = rig.log();
+    const evidence = {
+      log,
+      looks,
+      finals: new Map([[SESSION, await rig.load(SESSION)]]),
+      leaseTtlMs: 30_000,
+    };
+    expect(describeViolations(findViolations(evidence))).toBe('');
+    // The rig itself: it killed where it hurts.
+    expect(log.filter(({ kind }) => kind === 'worker.killed')).toHaveLength(KILLS);
+    const cut = cutCalls(log);
+    console.log(`kill-anywhere: ${log.length} lines, ${cut} calls cut by ${KILLS} kills`);
+    expect(cut).toBeGreaterThan(KILLS / 10);
+  },
+);
 
 /** Parallel calls of a few milliseconds; now and then one that must not be repeated, and one that a person decides. */
 function chooseScript(random: Random): readonly (readonly ScriptedCall[])[] {

@@ -4,18 +4,23 @@ import { describeViolations, findViolations } from '../src/checker.ts';
 import { seededRandom } from '../src/random.ts';
 import { Rig } from '../src/rig.ts';
 import { summarize, torture } from '../src/torture.ts';
+import type { StoreKind } from '../workers/open-store.mjs';
 
-it('holds every promise while processes are killed and stopped', async () => {
-  const rig = new Rig('torture');
-  const evidence = await torture(rig, { durationMs: 30_000, random: seededRandom('torture') });
-  const summary = summarize(evidence);
-  console.log('torture:', JSON.stringify(summary));
-  expect(describeViolations(findViolations(evidence))).toBe('');
-  // It was one: holders died and stalled in the middle of calls, and others wanted the same sessions.
-  const { kills, stops, succeeded, busy, callsAgain, takenFromStopped } = summary;
-  for (const count of [kills, stops, succeeded, busy, callsAgain + takenFromStopped])
-    expect(count).toBeGreaterThan(0);
-});
+it.each<StoreKind>(['sqlite', 'file'])(
+  'holds every promise while processes are killed and stopped (%s)',
+  async (storeKind) => {
+    const rig = new Rig('torture', { storeKind });
+    const random = seededRandom(`torture (${storeKind})`);
+    const evidence = await torture(rig, { durationMs: 30_000, random });
+    const summary = summarize(evidence);
+    console.log(`torture (${storeKind}):`, JSON.stringify(summary));
+    expect(describeViolations(findViolations(evidence))).toBe('');
+    // It was one: holders died and stalled in the middle of calls, and others wanted the same sessions.
+    const { kills, stops, succeeded, busy, callsAgain, takenFromStopped } = summary;
+    for (const count of [kills, stops, succeeded, busy, callsAgain + takenFromStopped])
+      expect(count).toBeGreaterThan(0);
+  },
+);
 
 it('catches a store that ignores the fence', async () => {
   const rig = new Rig('torture-unfenced');

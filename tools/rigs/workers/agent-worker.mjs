@@ -1,16 +1,16 @@
 // A process of a rig: opens the store, and does what its parent asks for until it is told to end, or is killed.
 //
-// Started with one argument in JSON: `{ worker, databasePath, logPath, script, modelMs, lease, storeFault, echo, holdDecisions }`. The
+// Started with one argument in JSON: `{ worker, storeKind, storeFolder, logPath, script, modelMs, lease, storeFault, echo, holdDecisions }`. The
 // parent sends `{ type: 'begin' }`, then `{ type: 'perform', op, session, action }` and `{ type: 'open', gate }`, and `{ type: 'end' }`.
-import { SqliteStore } from '@lousho/store-sqlite';
 import { currentOperation, openEffectLog } from './effect-log.mjs';
 import { observedStore } from './observed-store.mjs';
+import { openStore } from './open-store.mjs';
 import { openGates, scriptedAgent } from './scripted-agent.mjs';
 import { turnClock } from './turn-clock.mjs';
 
 const job = JSON.parse(process.argv[2]);
 const gates = openGates();
-let sqlite;
+let opened;
 let agent;
 let log;
 
@@ -38,8 +38,8 @@ tell({ type: 'loaded' });
 
 function begin() {
   log = openEffectLog(job.logPath, job.worker, (line) => job.echo && tell({ type: 'line', line }));
-  sqlite = new SqliteStore(job.databasePath, { ports: { clock: turnClock } });
-  const store = observedStore(sqlite, { log, fault: job.storeFault, beforeSave });
+  opened = openStore({ kind: job.storeKind, folder: job.storeFolder, ports: { clock: turnClock } });
+  const store = observedStore(opened, { log, fault: job.storeFault, beforeSave });
   agent = scriptedAgent({ ...job.agent, store, log, gates });
   tell({ type: 'ready' });
 }
@@ -102,7 +102,7 @@ async function outcomeOf(action) {
 
 async function end() {
   await agent.shutdown();
-  await sqlite.close();
+  await opened.close();
   process.disconnect();
 }
 

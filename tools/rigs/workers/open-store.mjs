@@ -1,12 +1,14 @@
-// The stores that the fault rigs work on, by name, and what is planted into them so that a rig can show that it would notice.
+// The stores that the rigs work on, by name, and what is planted into them so that a rig can show that it would notice.
 import path from 'node:path';
 import { fileStore } from '@lousho/store-file';
 import { SqliteStore } from '@lousho/store-sqlite';
 
 /** `fault`: `no-fence` saves and renews for whoever asks; `early` says that a save is stored before it is. */
-export function openStore({ kind, folder, fault }) {
+export function openStore({ kind, folder, fault, ...options }) {
   const store =
-    kind === 'file' ? fileStore(path.join(folder, 'runs')) : new SqliteStore(path.join(folder, 'runs.db'));
+    kind === 'file'
+      ? fileStore(path.join(folder, 'runs'), options)
+      : new SqliteStore(path.join(folder, 'runs.db'), options);
   const { checkpoints } = store;
   switch (fault) {
     case undefined:
