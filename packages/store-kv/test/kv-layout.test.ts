@@ -127,7 +127,10 @@ describe('a long transcript', () => {
     const history = await open().checkpoints.history('order-7');
     expect(history.map(({ checkpoint }) => checkpoint)).toEqual([rewritten, ...states.slice(-2).reverse()]);
     await clock.advance(11 * 60_000);
-    let state: Checkpoint = rewritten;
+    let state: Checkpoint = withMessages(rewritten, [{ role: 'user', content: 'Go on.' }]);
+    await checkpoints.save('order-7', state);
+    const still = await open().checkpoints.history('order-7');
+    expect(still.map(({ checkpoint }) => checkpoint)).toEqual([state, rewritten, last(states)]);
     for (let save = 0; save < 4; save += 1) {
       state = withMessages(state, [{ role: 'user', content: `More ${save}.` }]);
       await open().checkpoints.save('order-7', state);
@@ -150,6 +153,26 @@ describe('a long transcript', () => {
     const [next] = nextTurn(last(states));
     await checkpoints.save('order-7', next);
     expect(await open().checkpoints.load('order-7')).toEqual(next);
+    // Nor those that it named before another run of that name had parts of its own.
+    const other = open().checkpoints;
+    await other.delete('order-7');
+    await saveAll({ checkpoints: other }, runOf(100, { runId: 'another' }));
+    const [later] = nextTurn(next);
+    await checkpoints.save('order-7', later);
+    expect(await open().checkpoints.load('order-7')).toEqual(later);
+  });
+
+  it('that is deleted while it is loaded is gone, not damaged', async () => {
+    const { kv, open, checkpoints } = givenStore();
+    await saveAll({ checkpoints }, runOf(100));
+    let deleted: Promise<void> | undefined;
+    kv.before = async ({ method, key }) => {
+      if (method !== 'get' || !key.includes('#t/') || deleted !== undefined) return;
+      deleted = open().checkpoints.delete('order-7');
+      await deleted;
+    };
+    expect(await open().checkpoints.load('order-7')).toBeNull();
+    expect(deleted).toBeDefined();
   });
 
   it('counts what the ids of inputs take', async () => {
