@@ -416,3 +416,43 @@ function withLostSave(
     },
   };
 }
+
+it('takes a save that comes about after the death of its process for what it is, however long the store takes to answer', async () => {
+  const scenario: CrashScenario = {
+    ends: 'any',
+    createStore: ({ clock }) => slowStore(referenceStore({ clock })),
+    async run({ store: { checkpoints } }) {
+      if (await checkpoints?.load('order-7')) return;
+      await checkpoints?.save('order-7', checkpointOf({ stepIndex: 1 }));
+      await Promise.all([
+        checkpoints?.save('order-7', checkpointOf({ stepIndex: 2 })),
+        checkpoints?.load('another'),
+      ]);
+    },
+  };
+  expect(await failuresOf(scenario)).toBe('');
+});
+
+/** A save comes about long after it was asked for, and a load answers long after it has looked. */
+function slowStore(store: AgentStore): AgentStore {
+  const { checkpoints } = store;
+  if (checkpoints === undefined) return store;
+  return {
+    checkpoints: {
+      async save(id, checkpoint) {
+        await turns(200);
+        await checkpoints.save(id, checkpoint);
+      },
+      async load(id) {
+        const found = await checkpoints.load(id);
+        await turns(400);
+        return found;
+      },
+      delete: (id) => checkpoints.delete(id),
+    },
+  };
+}
+
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}

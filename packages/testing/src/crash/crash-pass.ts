@@ -78,7 +78,7 @@ async function runProcesses(
     const isOver = end.kind === 'resolved' || end.kind === 'stuck';
     if (isOver || point === undefined || restart === MAX_RESTARTS) return { calls, end, restart, lost };
     await machine.clock.advance(RESTART_AFTER_MS);
-    lost.push(...(await lostSaves(machine.store, machine.journal)));
+    lost.push(...(await lostSaves(machine.store, machine.journal, crashing.underWay)));
   }
 }
 

@@ -14,6 +14,7 @@ import {
 import { transcriptProblems, unfinishedTranscriptProblems } from '../transcript-problems.ts';
 import type { CrashJournal, RunTrace } from './crash-journal.ts';
 import type { CrashScenario } from './crash-scenario.ts';
+import type { BegunCall } from './crashing-store.ts';
 
 export interface PassEnd {
   readonly store: AgentStore;
@@ -42,14 +43,29 @@ export async function brokenPromises(end: PassEnd): Promise<string[]> {
   return problems;
 }
 
-/** Saves that the store acknowledged and does not have, once no process is there to repeat them. */
-export async function lostSaves(store: AgentStore, journal: CrashJournal): Promise<string[]> {
+/**
+ * Saves that the store acknowledged and does not have, once no process is there to repeat them. A save that the death of its process cut off may
+ * still come about (C8), also while this looks.
+ */
+export async function lostSaves(
+  store: AgentStore,
+  journal: CrashJournal,
+  underWay: Iterable<BegunCall>,
+): Promise<string[]> {
   const problems: string[] = [];
   for (const { id, saves, isDeleted } of journal.runs) {
-    if (isDeleted || sameJson(await store.checkpoints?.load(id), saves.at(-1))) continue;
-    problems.push(`"${id}": save ${saves.length} was acknowledged, and something else is stored.`);
+    const count = saves.length;
+    const begun = [...underWay].filter((call) => isSaveOf(id, call)).map(({ args }) => args[1]);
+    const stored = await store.checkpoints?.load(id);
+    const possible = [...saves.slice(count - 1), ...begun];
+    if (isDeleted || possible.some((state) => sameJson(stored, state))) continue;
+    problems.push(`"${id}": save ${count} was acknowledged, and something else is stored.`);
   }
   return problems;
+}
+
+function isSaveOf(id: string, { method, args }: BegunCall): boolean {
+  return (method === 'save' || method === 'saveIfLeased') && args[0] === id;
 }
 
 /** How one run ended. */

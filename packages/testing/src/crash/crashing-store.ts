@@ -20,13 +20,18 @@ export interface CrashingStore {
   /** Names of the calls so far, each with its number, for example `saveIfLeased#3`. */
   readonly calls: readonly string[];
   readonly isDead: boolean;
+  /** Calls that the store is working on: one that a death cuts off may come about all the same. */
+  readonly underWay: ReadonlySet<BegunCall>;
   kill(): void;
 }
+/** A call that the store was given. */
+export type BegunCall = Pick<StoreCall, 'method' | 'args'>;
 
 /** Dies before or after the planned call of any method, reads too: that call and all later ones never settle. */
 export function crashingStore(store: AgentStore, plan: CrashPlan = {}): CrashingStore {
   const calls: string[] = [];
   const countOf = new Map<string, number>();
+  const underWay = new Set<BegunCall>();
   let isDead = false;
 
   function numbered(method: string): string {
@@ -48,7 +53,10 @@ export function crashingStore(store: AgentStore, plan: CrashPlan = {}): Crashing
     if (isDead) return never();
     const call = numbered(method);
     if (diesAt(call, 'before')) return never();
+    const begun: BegunCall = { method, args };
+    underWay.add(begun);
     const outcome = await settled(perform);
+    underWay.delete(begun);
     if (outcome.ok) plan.onPerformed?.({ method, args, result: outcome.result });
     if (diesAt(call, 'after')) return never();
     if (!outcome.ok) throw outcome.error;
@@ -84,6 +92,7 @@ export function crashingStore(store: AgentStore, plan: CrashPlan = {}): Crashing
       get: (_, key): unknown => (key in parts ? Reflect.get(parts, key) : Reflect.get(whole, key)),
     }),
     calls,
+    underWay,
     get isDead() {
       return isDead;
     },
