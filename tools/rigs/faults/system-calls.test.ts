@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { requireTools, run } from '../src/fault-tools.ts';
-import { SaveProcess, savingCommand, type SaveJob } from '../src/save-process.ts';
+import { SaveProcess, countableCommand, type SaveJob } from '../src/save-process.ts';
 import { findStepLosses, readStepLog, saveOneMore } from '../src/step-log.ts';
 import { openStore, type StoreFault, type StoreKind } from '../workers/open-store.mjs';
 import { temporaryFolder } from './support/temporary-folder.ts';
@@ -123,6 +123,6 @@ async function lossesOf({ kind, folder, logPath }: SaveJob): Promise<readonly st
 /** How many of them a process makes that nothing happens to. */
 function countCalls(job: SaveJob, call: string): number {
   const trace = path.join(job.folder, 'trace');
-  run('strace', ['-f', '-qq', '-o', trace, '-e', `trace=/^${call}$`, ...savingCommand(job)]);
+  run('strace', ['-f', '-qq', '-o', trace, '-e', `trace=/^${call}$`, ...countableCommand(job)]);
   return fs.readFileSync(trace, 'utf8').match(new RegExp(`^\\d+ +${call}\\(`, 'gm'))?.length ?? 0;
 }

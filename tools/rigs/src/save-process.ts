@@ -33,7 +33,7 @@ export class SaveProcess {
     // No options of the process that runs the tests.
     const env = { ...process.env };
     delete env['NODE_OPTIONS'];
-    const [program = '', ...args] = [...straced(inject), ...savingCommand(job)];
+    const [program = '', ...args] = inject === undefined ? command(job) : straced(job, inject);
     // As the leader of a group: to kill strace alone would let the process go on without it.
     this.#child = spawn(program, args, { env, detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
     living.add(this.#child);
@@ -57,14 +57,18 @@ function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
   if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGKILL');
 }
 
-/** What is to be run. With one thread of the pool, as strace counts the calls of each thread by itself. */
-export function savingCommand(job: SaveJob): readonly string[] {
-  return ['env', 'UV_THREADPOOL_SIZE=1', process.execPath, workerFile, JSON.stringify(job)];
+/** To be run by strace. With one thread in the pool, as strace counts the calls of each thread by itself. */
+export function countableCommand(job: SaveJob): readonly string[] {
+  return ['env', 'UV_THREADPOOL_SIZE=1', ...command(job)];
 }
 
-function straced(inject: string | undefined): readonly string[] {
-  if (inject === undefined) return [];
-  // Without --seccomp-bpf: strace 6.1 miscounts the calls with it.
+function command(job: SaveJob): readonly string[] {
+  return [process.execPath, workerFile, JSON.stringify(job)];
+}
+
+function straced(job: SaveJob, inject: string): readonly string[] {
   const calls = inject.slice(0, inject.indexOf(':'));
-  return ['strace', '-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${inject}`];
+  // Without --seccomp-bpf: strace 6.1 miscounts the calls with it.
+  const options = ['-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${inject}`];
+  return ['strace', ...options, ...countableCommand(job)];
 }
