@@ -5,17 +5,21 @@ import {
   type Checkpoint,
   type CheckpointHeader,
   type JsonObject,
-  type Message,
-  type ToolResultPart,
 } from '@lousho/contract';
 import { clearCheckpoint, hasFields, type StoredCheckpoint } from './clear-fields.ts';
 import { inputsEnd, openInputs, sealInputs, type SealedInputs } from './sealed-inputs.ts';
-import { sealPart, sealParts, type SealedPart } from './sealed-parts.ts';
-import { sameValue } from './same-value.ts';
+import {
+  heldText,
+  openParts,
+  resultText,
+  sealPart,
+  sealParts,
+  wrapResult,
+  type SealedPart,
+} from './sealed-parts.ts';
 import { damaged, tagOf, type RecordName, type SealKind, type Seals } from './sealed-text.ts';
 import {
   chainEnd,
-  textOf,
   wrap,
   type ChainEnd,
   type MessageReader,
@@ -130,7 +134,7 @@ export class CheckpointSealer {
     const { header, facts, fields } = await this.#openHeader(id, stored, of);
     if (!hasFields(stored, clearCheckpoint(fields), SEALED_FIELDS)) throw otherFields(of);
     const open = (kind: SealKind, texts: readonly unknown[], tags: readonly string[] = []) =>
-      this.#openParts(kind, id, texts, tags, of);
+      openParts(seals, kind, id, texts, tags, of);
     const known: KnownCheckpoint = {
       facts,
       transcript: await this.transcripts.open(stored.messages, header.messages ?? [0, ''], of, reader),
@@ -187,50 +191,13 @@ export class CheckpointSealer {
     const facts: SealedPart = { plain, text, tag: header.facts };
     return { header, facts, fields: { ...plain, ...deepFreeze(header.fields) } as StoredCheckpoint };
   }
-
-  async #openParts(
-    kind: SealKind,
-    id: string,
-    texts: readonly unknown[],
-    tags: readonly string[],
-    of: RecordName,
-  ): Promise<readonly SealedPart[]> {
-    if (texts.length !== tags.length) throw otherValues(of);
-    const parts: SealedPart[] = [];
-    for (const [index, text] of texts.entries()) {
-      if (typeof text !== 'string' || tagOf(text) !== tags[index]) throw otherValues(of);
-      const plain = deepFreeze(await this.seals.open(text, kind, id, of));
-      parts.push({ plain, text, tag: tagOf(text) });
-    }
-    return parts;
-  }
 }
 
 function otherFields(of: RecordName): Error {
   return damaged(of, new Error('the fields in clear are not those that were sealed'));
 }
 
-function otherValues(of: RecordName): Error {
-  return damaged(of, new Error('the values are not those that were saved'));
-}
-
 /** An own `__proto__` stays one. */
 function pick(value: object, takes: (field: string) => boolean): JsonObject {
   return Object.fromEntries(Object.entries(value as JsonObject).filter(([field]) => takes(field)));
-}
-
-/** A valid result to every store. */
-function wrapResult(text: string): ToolResultPart {
-  return { type: 'tool-result', toolCallId: '', toolName: '', result: text };
-}
-
-/** The sealed text, in exactly the form that holds it. */
-function heldText(message: Message): string | undefined {
-  const text = textOf(message);
-  return sameValue(message, wrap(text)) ? text : undefined;
-}
-
-function resultText(part: ToolResultPart): string | undefined {
-  const { result } = part;
-  return typeof result === 'string' && sameValue(part, wrapResult(result)) ? result : undefined;
 }
