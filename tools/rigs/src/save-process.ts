@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
 import type { StoreFault, StoreKind } from '../workers/open-store.mjs';
 
 export interface SaveJob {
@@ -16,30 +17,23 @@ export interface SaveJob {
 }
 
 const workerFile = fileURLToPath(new URL('../workers/save-worker.mjs', import.meta.url));
-/** Nobody stays behind. */
-const living = new Set<ChildProcess>();
-process.once('exit', () => {
-  for (const child of living) killGroup(child);
-});
-
 export class SaveProcess {
   readonly #child: ChildProcess;
   /** Resolves when it is gone, with the signal that ended it. */
   readonly ended: Promise<NodeJS.Signals | null>;
   #errors = '';
 
-  /** @param inject what strace does to its system calls, as it takes it behind `-e inject=` */
+  /** Inside a test. @param inject what strace does to its system calls, as it takes it behind `-e inject=` */
   constructor(job: SaveJob, inject?: string) {
     // No options of the process that runs the tests.
     const env = { ...process.env };
     delete env['NODE_OPTIONS'];
     const [program = '', ...args] = inject === undefined ? command(job) : straced(job, inject);
     // As the leader of a group: to kill strace alone would let the process go on without it.
-    this.#child = spawn(program, args, { env, detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
-    living.add(this.#child);
+    this.#child = spawn(program, args, { env, detached: true, stdio: ['pipe', 'ignore', 'pipe'] });
+    onTestFinished(() => killGroup(this.#child));
     this.#child.stderr?.on('data', (data: Buffer) => (this.#errors += data.toString()));
     this.ended = once(this.#child, 'close').then(([code, signal]) => {
-      living.delete(this.#child);
       if (code !== 0 && code !== null) throw new Error(`The process ended with ${code}: ${this.#errors}`);
       return signal as NodeJS.Signals | null;
     });

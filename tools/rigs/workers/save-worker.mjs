@@ -8,6 +8,8 @@ import { firstStep, nextStep } from './stepped-run.mjs';
 
 const { kind, folder, fault, logPath, ids, steps, staysIdle = false } = JSON.parse(process.argv[2]);
 const log = openLog(logPath);
+// One that does not end by itself ends with its parent.
+if (staysIdle || steps === null) process.stdin.on('end', () => process.exit()).resume();
 /** Of one step, before the process gives up. */
 const MOST_ATTEMPTS = 3;
 
