@@ -3,6 +3,7 @@ import { SDKError, type Checkpoint, type ExecutionResult } from '@lousho/contrac
 import { CheckpointWriter } from './checkpoint-writer.ts';
 import { executeRun } from './execute-run.ts';
 import { acquireLease, isLeasingStore, type HeldLease } from './lease-keeper.ts';
+import { loadCheckpoint } from './load-checkpoint.ts';
 import { openCheckpoint } from './open-checkpoint.ts';
 import { openRun, type ExecutableOpening } from './open-run.ts';
 import { Run } from './run.ts';
@@ -77,7 +78,7 @@ async function openAndExecute(
   lease: HeldLease | undefined,
 ): Promise<ExecutionResult | null> {
   const { checkpointId, sessionId } = order;
-  const stored = (await order.store.load(checkpointId)) ?? null;
+  const stored = await loadCheckpoint(order.store, checkpointId);
   const opening = openRun(sessionId ?? checkpointId, stored, order.request);
   switch (opening.type) {
     case 'refuse':

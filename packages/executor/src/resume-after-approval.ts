@@ -16,6 +16,7 @@ import { stateInRecord } from './approval-snapshot.ts';
 import { isInstructions } from './check-agent.ts';
 import { findApproval, type GivenDecision } from './decide-approval.ts';
 import { executePlan, streamPlan, type OrderPlan } from './execute.ts';
+import { loadCheckpoint } from './load-checkpoint.ts';
 import { refuseOption, requireObject } from './require-option.ts';
 import { agentOfDefinition, type AgentSource } from './resolved-agent.ts';
 import { resolveEngine, type AgentDefinition, type Engine, type EngineOptions } from './run-options.ts';
@@ -93,7 +94,7 @@ export async function planDecision(wired: DecisionWiring): Promise<OrderPlan> {
       operation: `Deciding approval "${id}"`,
     });
   }
-  const found = findApproval((await store.load(checkpointId)) ?? null, id);
+  const found = findApproval(await loadCheckpoint(store, checkpointId), id);
   if (found.type === 'closed') {
     // Nothing waits on it: the record is a leftover, and goes.
     await inbox.delete(id);

@@ -31,6 +31,40 @@ it('steering a resumed run does not say of a call that it did not run when a dea
   expect(storage.effects).toEqual(['charge']);
 });
 
+describe('a run that an encrypted store has sealed, met by an agent that has no key', () => {
+  async function givenSealed() {
+    const storage = givenStorage();
+    const world = givenWorld({
+      storage,
+      tools: [noting(storage, 'pay', undefined, { needsApproval: true })],
+      script: [calling('pay')],
+    });
+    const { approvalId, sessionId } = await world.send('go');
+    const checkpoints = need(storage.store.checkpoints);
+    const stored = need(await checkpoints.load(need(sessionId)));
+    const sealed = { ...stored, approvals: [], messages: [], sealed: 'lousho-sealed-1.2026-01.AAAA' };
+    await checkpoints.save(need(sessionId), sealed);
+    const saves = storage.store.saves.length;
+    return { world, storage, approvalId: need(approvalId), saves };
+  }
+
+  it.each([
+    ['send', ({ world }) => world.send('again')],
+    ['stream', ({ world }) => world.stream('again').result],
+    ['a decision', ({ world, approvalId }) => world.decide({ id: approvalId, approved: true })],
+  ] satisfies [string, (given: Awaited<ReturnType<typeof givenSealed>>) => Promise<unknown>][])(
+    'is refused by %s, and everything stays as it was',
+    async (_call, act) => {
+      const given = await givenSealed();
+      const { details } = await refusal(act(given), 'LOUSHO_STORE_KEY_UNKNOWN');
+      expect(details).toMatchObject({ keyId: '2026-01' });
+      expect(given.storage.store.saves).toHaveLength(given.saves);
+      expect(given.storage.effects).toEqual([]);
+      expect(await given.world.inbox()).toHaveLength(1);
+    },
+  );
+});
+
 it('an approval that lives longer than time itself is no reason to fail', async () => {
   const storage = givenStorage();
   const world = givenWorld({
