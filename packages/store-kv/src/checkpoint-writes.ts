@@ -4,9 +4,11 @@ import type { KVClient } from './kv-client.ts';
 import { numberOf, type KVHistory, type NewEntry } from './kv-history.ts';
 import { chunkKey, keysBehind, type KVKeys } from './kv-keys.ts';
 import type { KVLeases } from './kv-leases.ts';
+import type { LastSaves } from './last-saves.ts';
 import { runMetadata } from './run-metadata.ts';
 import type { Holder, PendingSave, SaveOutcome } from './run-queue.ts';
-import type { Base, Layout, TranscriptRecords } from './transcript-records.ts';
+import type { Base, Layout } from './record-layout.ts';
+import type { TranscriptRecords } from './transcript-records.ts';
 
 export interface WriteDeps {
   readonly client: KVClient;
@@ -14,6 +16,7 @@ export interface WriteDeps {
   readonly records: TranscriptRecords<Checkpoint>;
   readonly history: KVHistory;
   readonly leases: KVLeases;
+  readonly lastSaves: LastSaves;
   readonly historyLimit: number;
   readonly ttlSeconds: number | undefined;
 }
@@ -27,7 +30,7 @@ export class CheckpointWrites {
 
   /** Saves that belong to one moment. @throws when nothing of them is stored */
   async save(id: string, saves: readonly PendingSave[]): Promise<readonly SaveOutcome[]> {
-    const { client, keys, records, history, leases, ttlSeconds } = this.#deps;
+    const { client, keys, records, history, leases, lastSaves, ttlSeconds } = this.#deps;
     const isFenced = saves.some(({ holder }) => holder !== undefined);
     const [lease, base, names] = await Promise.all([
       isFenced ? leases.holderOf(id) : null,
@@ -44,6 +47,7 @@ export class CheckpointWrites {
     const { text, base: next } = newest.layout;
     await client.putOnce(keys.run(id), text, { ttlSeconds, metadata: runMetadata(newest.checkpoint) });
     records.remember(id, next);
+    lastSaves.noteSaved(id, newest.checkpoint.runId, next.number);
     // Who lost the lease in the meantime must stop, though its state is there: KV cannot take the write back.
     if (isFenced) refuseLost(outcomes, saves, await this.#leaseSeen(id));
     // 3. History: entries, then the index, then what fell out. See `KVHistory`.
@@ -83,13 +87,13 @@ export class CheckpointWrites {
     // Without a history nobody ever sees what a later save of the same moment replaces.
     const laidOut = historyLimit === 0 ? accepted.slice(-1) : accepted;
     const lastNumber = Math.max(base.number, ...names.map(numberOf));
-    const oldest = history.oldestNumber(names, lastNumber, laidOut.length);
+    const oldestNumber = history.oldestNumber(names, lastNumber, laidOut.length);
     const planned: PlannedSave[] = [];
     let before: Base = { ...base, number: lastNumber };
     for (const index of laidOut) {
       const { checkpoint } = saves[index] as PendingSave;
       try {
-        const layout = records.layOut(id, checkpoint, before, oldest);
+        const layout = records.layOut({ id, value: checkpoint, base: before, oldestNumber });
         planned.push({ checkpoint, layout });
         before = layout.base;
       } catch (error) {

@@ -15,6 +15,7 @@ import type { CheckpointWrites } from './checkpoint-writes.ts';
 import type { KVHistory } from './kv-history.ts';
 import type { KVLeases } from './kv-leases.ts';
 import type { KVLists } from './kv-lists.ts';
+import type { LastSaves } from './last-saves.ts';
 import type { Operations } from './operations.ts';
 import type { Holder, RunQueue } from './run-queue.ts';
 import type { TranscriptRecords } from './transcript-records.ts';
@@ -26,6 +27,7 @@ export interface CheckpointsDeps {
   readonly writes: CheckpointWrites;
   readonly history: KVHistory;
   readonly leases: KVLeases;
+  readonly lastSaves: LastSaves;
   readonly lists: KVLists;
 }
 
@@ -45,7 +47,13 @@ export class KVCheckpoints {
   }
 
   load(id: string): Promise<Checkpoint | null> {
-    return this.#read('load', id, async () => (await this.#deps.records.load(id)) ?? null);
+    return this.#read('load', id, async () => {
+      const loaded = await this.#deps.records.load(id);
+      if (loaded === undefined) return null;
+      const { value, number } = loaded;
+      this.#deps.lastSaves.assertNewest(id, value.runId, number);
+      return value;
+    });
   }
 
   delete(id: string, { keepHistory = false }: DeleteOptions = {}): Promise<void> {

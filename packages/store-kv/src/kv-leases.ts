@@ -15,11 +15,13 @@ import {
   type Lease,
   type LeaseRecord,
 } from '@lousho/contract';
+import { BoundedMap } from './bounded-map.ts';
 import { seal, unseal } from './checked-text.ts';
 import { KeyedQueue } from './keyed-queue.ts';
 import type { KVClient } from './kv-client.ts';
 import { damageError, isDamage } from './kv-errors.ts';
 import type { KVKeys } from './kv-keys.ts';
+import type { LastSave, LastSaves } from './last-saves.ts';
 
 /** Between the write of a taken lease and the look at who has it: a write of the same moment has arrived by then. */
 const READ_BACK_MS = 50;
@@ -37,6 +39,8 @@ interface StoredLease extends LeaseRecord {
   readonly tag: string;
   /** When the name of the holder was put, epoch milliseconds. */
   readonly writtenAtMs: number;
+  /** What its holder had saved when this was put. */
+  readonly saved?: LastSave | undefined;
 }
 /** What this handle took, and what it saw before: as long as that is still shown, its own write is only not visible yet. */
 interface Taken {
@@ -50,13 +54,15 @@ export class KVLeases {
   readonly #clock: Clock;
   /** In one handle, one decision at a time for each run. */
   readonly #queue = new KeyedQueue();
-  /** By the id of the run, the oldest first. */
-  readonly #taken = new Map<string, Taken>();
+  readonly #lastSaves: LastSaves;
+  /** By the id of the run. */
+  readonly #taken = new BoundedMap<Taken>(MAX_TAKEN);
 
-  constructor(client: KVClient, keys: KVKeys, clock: Clock) {
+  constructor(client: KVClient, keys: KVKeys, clock: Clock, lastSaves: LastSaves) {
     this.#client = client;
     this.#keys = keys;
     this.#clock = clock;
+    this.#lastSaves = lastSaves;
   }
 
   /** Whether a save of this owner is its own to make, as far as can be seen here. @throws LOUSHO_CHECKPOINT_CORRUPT */
@@ -70,8 +76,8 @@ export class KVLeases {
     if (lease === null || lease.released === true) return lease;
     const beat = await this.#read(this.#keys.heartbeat(id, lease.tag), id);
     if (beat === null) return lease;
-    const { expiresAtMs, ttlMs, renewCount } = beat;
-    return { ...lease, expiresAtMs, ttlMs, renewCount };
+    const { expiresAtMs, ttlMs, renewCount, saved } = beat;
+    return { ...lease, expiresAtMs, ttlMs, renewCount, saved };
   }
 
   acquire(id: string, owner: string, ttlMs: number): Promise<Lease | false> {
@@ -99,7 +105,8 @@ export class KVLeases {
       const seen = await this.#read(this.#keys.lease(id), id);
       const isOthers = seen !== null && !isSame(seen, lease) && !isSame(seen, current);
       if (isOthers) return false;
-      this.#remember(id, { lease, replaced: current });
+      this.#taken.set(id, { lease, replaced: current });
+      this.#lastSaves.noteTold(id, current?.saved);
       return { fence: lease.fence };
     });
   }
@@ -128,8 +135,9 @@ export class KVLeases {
   async end(id: string): Promise<void> {
     await this.#queue.run(id, () =>
       this.#client.retryThrottled(async () => {
+        this.#lastSaves.forget(id);
         const current = await this.#readToEnd(id);
-        if (current !== null && current.released !== true) await this.#end(current);
+        if (current !== null && current.released !== true) await this.#end({ ...current, saved: undefined });
       }),
     );
   }
@@ -166,13 +174,6 @@ export class KVLeases {
     return isBefore ? taken.lease : seen;
   }
 
-  #remember(id: string, taken: Taken): void {
-    this.#taken.delete(id);
-    this.#taken.set(id, taken);
-    const [oldest] = this.#taken.keys();
-    if (this.#taken.size > MAX_TAKEN && oldest !== undefined) this.#taken.delete(oldest);
-  }
-
   async #readToEnd(id: string): Promise<StoredLease | null> {
     try {
       return await this.read(id);
@@ -200,7 +201,8 @@ export class KVLeases {
 
   async #put(key: string, lease: StoredLease): Promise<void> {
     const ttlSeconds = KEPT_SECONDS + Math.ceil((2 * lease.ttlMs) / 1_000);
-    await this.#client.putOnce(key, seal({ lease }), { ttlSeconds });
+    const saved = this.#lastSaves.savedHere(lease.id) ?? lease.saved;
+    await this.#client.putOnce(key, seal({ lease: { ...lease, saved } }), { ttlSeconds });
   }
 }
 

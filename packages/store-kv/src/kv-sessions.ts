@@ -48,7 +48,7 @@ export class KVSessions {
       });
     return {
       load: (id) =>
-        perform('sessions.load', 'read', id, async () => (await this.#deps.records.load(id)) ?? null),
+        perform('sessions.load', 'read', id, async () => (await this.#deps.records.load(id))?.value ?? null),
       saveIfRevision: (record, expectedRevision) =>
         perform('sessions.saveIfRevision', 'write', record.id, () => {
           const next = deepFreeze({ ...frozenCopy(record), revision: expectedRevision + 1 });
@@ -79,7 +79,12 @@ export class KVSessions {
     const { id } = next;
     const stored = await records.headOf(id);
     if ((stored?.value.revision ?? 0) !== expectedRevision) return false;
-    const layout = records.layOut(id, next, await records.baseOf(id), Infinity);
+    const layout = records.layOut({
+      id,
+      value: next,
+      base: await records.baseOf(id),
+      oldestNumber: Infinity,
+    });
     // 1. New parts. Crash here: values that no record names; the next delete removes them.
     await records.putParts(layout);
     // 2. The record: from here on the commit is there.

@@ -21,6 +21,7 @@ import type { KVNamespaceLike } from './kv-namespace.ts';
 import type { ResolvedKVOptions } from './kv-options.ts';
 import { pruneKV } from './kv-prune.ts';
 import { KVSessions } from './kv-sessions.ts';
+import { LastSaves } from './last-saves.ts';
 import { Operations } from './operations.ts';
 import { RunQueue } from './run-queue.ts';
 import { TranscriptRecords } from './transcript-records.ts';
@@ -50,9 +51,19 @@ export function storeParts(kv: KVNamespaceLike, options: ResolvedKVOptions): Sto
     keyOf: (id) => keys.session(id),
     parse: parseSessionRecord,
   });
-  const leases = new KVLeases(client, keys, clock);
+  const lastSaves = new LastSaves(clock);
+  const leases = new KVLeases(client, keys, clock, lastSaves);
   const history = new KVHistory({ client, keys, records, historyLimit, ttlSeconds });
-  const writes = new CheckpointWrites({ client, keys, records, history, leases, historyLimit, ttlSeconds });
+  const writes = new CheckpointWrites({
+    client,
+    keys,
+    records,
+    history,
+    leases,
+    lastSaves,
+    historyLimit,
+    ttlSeconds,
+  });
   const queue = new RunQueue(client, (id, saves) => writes.save(id, saves));
   const lists = new KVLists(client, keys, records);
   const sessions = new KVSessions({ operations, client, keys, records: sessionRecords, ttlSeconds });
@@ -62,7 +73,7 @@ export function storeParts(kv: KVNamespaceLike, options: ResolvedKVOptions): Sto
       pruneKV({ client, keys, clock, records, leases, sessions, removeRun }, asked),
     );
   return {
-    checkpoints: new KVCheckpoints({ operations, records, queue, writes, history, leases, lists }),
+    checkpoints: new KVCheckpoints({ operations, records, queue, writes, history, leases, lastSaves, lists }),
     approvals: kvApprovals({ operations, client, keys, ttlSeconds }),
     sessions: sessions.asStore(),
     prune: client.canList ? prune : undefined,

@@ -6,80 +6,46 @@
  * key makes a save visible, whole, whatever the length of the transcript; and a reader whose view of the record is old still finds the
  * parts that it names.
  */
-import { deepFreeze, SDKError, type Clock } from '@lousho/contract';
-import { inSlices, type KVClient } from './kv-client.ts';
+import { deepFreeze, SDKError } from '@lousho/contract';
+import { BoundedMap } from './bounded-map.ts';
+import { inSlices } from './kv-client.ts';
 import { damageError, isDamage, KVCallError, type DamagedRecord } from './kv-errors.ts';
 import { chunkKey } from './kv-keys.ts';
 import {
-  headIn,
-  joined,
-  partIn,
-  partText,
-  recordText,
-  refuseTooLarge,
-  type DeadChunk,
-  type Head,
-} from './record-text.ts';
-import { cutTranscript, extentOf, keptChunks, type Chunk, type Transcript } from './transcript-chunks.ts';
+  contentOf,
+  layOut,
+  type Base,
+  type Layout,
+  type LayoutDeps,
+  type SaveToLayOut,
+} from './record-layout.ts';
+import { headIn, joined, partIn, type Head } from './record-text.ts';
+import type { Chunk, Transcript } from './transcript-chunks.ts';
 
-/** What the next save builds on. */
-export interface Base {
-  /** Number of the last save. */
-  readonly number: number;
-  /** Parts that the stored record names. */
-  readonly named: readonly Chunk[];
-  /** The first of them, whose content is that of `transcript`. */
-  readonly known: readonly Chunk[];
-  readonly transcript: Transcript;
-  readonly dead: readonly DeadChunk[];
-}
-
-/** A save that is ready to be put. */
-export interface Layout {
-  readonly text: string;
-  /** Parts to put first. */
-  readonly parts: readonly KeyedText[];
-  /** Keys of parts that nobody can need any more, to remove last. */
-  readonly due: readonly string[];
-  /** What the save after it builds on. */
-  readonly base: Base;
-}
-interface KeyedText {
-  readonly key: string;
-  readonly text: string;
-}
-
-export interface RecordDeps<Value> {
-  readonly record: 'checkpoint' | 'session';
-  readonly client: KVClient;
-  readonly clock: Clock;
-  readonly ttlSeconds: number | undefined;
-  readonly keyOf: (id: string) => string;
+export interface RecordDeps<Value> extends LayoutDeps {
   readonly parse: (value: unknown, id: string) => Value;
 }
 
 const NOTHING: Transcript = deepFreeze({ messages: [], inputIds: [] });
-/** A reader at another location may see a record that is a minute old, and more when it is slow to follow its names. */
-const DEAD_KEPT_MS = 10 * 60_000;
 /** Runs that execute in one handle at one time, with room. */
 const MAX_KNOWN = 100;
 
 export class TranscriptRecords<Value extends Transcript> {
   readonly #deps: RecordDeps<Value>;
-  /** What was written or loaded last, the oldest first. */
-  readonly #known = new Map<string, Base>();
+  /** What was written or loaded last. */
+  readonly #known = new BoundedMap<Base>(MAX_KNOWN);
 
   constructor(deps: RecordDeps<Value>) {
     this.#deps = deps;
   }
 
   /** @throws LOUSHO_CHECKPOINT_CORRUPT, LOUSHO_STORE_VERSION_UNSUPPORTED */
-  async load(id: string): Promise<Value | undefined> {
+  async load(id: string): Promise<LoadedRecord<Value> | undefined> {
     const before = this.#known.get(id);
     const opened = await this.#find(id);
     // A save that was made meanwhile knows better.
     if (opened !== undefined && this.#known.get(id) === before) this.remember(id, opened.base);
-    return opened?.value;
+    return opened === undefined ? undefined : { value: opened.value, number: opened.base.number };
   }
 
   /** `load` for one that looks at many: what executes keeps its place in memory. */
@@ -119,31 +85,8 @@ export class TranscriptRecords<Value extends Transcript> {
     }
   }
 
-  /** @param oldestNumber of the saves that the history keeps. @throws LOUSHO_CHECKPOINT_TOO_LARGE */
-  layOut(id: string, value: Value, base: Base, oldestNumber: number): Layout {
-    const { record, client, clock, keyOf } = this.#deps;
-    const nowMs = clock.wallMs();
-    const number = base.number + 1;
-    const kept = this.#refreshed(keptChunks(base.known, base.transcript, value), value, nowMs);
-    const cut = cutTranscript(value, kept.chunks, { nowMs, newTag: () => client.newTag() });
-    const names = new Set(cut.chunks.map(({ name }) => name));
-    const left = base.named.filter(({ name }) => !names.has(name));
-    const dead = [...base.dead, ...left.map(({ name }): DeadChunk => ({ name, number, atMs: nowMs }))];
-    const isDue = (one: DeadChunk): boolean => one.number <= oldestNumber && nowMs - one.atMs >= DEAD_KEPT_MS;
-    const waiting = dead.filter((one) => !isDue(one));
-    const text = recordText(record, {
-      ...{ number, chunks: cut.chunks, dead: waiting },
-      value: cut.chunks.length === 0 ? value : { ...value, ...cut.rest },
-    });
-    const parts = [...kept.again, ...cut.added].map(({ chunk, content }) => {
-      return { key: chunkKey(keyOf(id), chunk.name), text: partText(content) };
-    });
-    for (const one of [{ text }, ...parts]) refuseTooLarge(id, one.text);
-    return {
-      ...{ text, parts },
-      due: dead.filter(isDue).map(({ name }) => chunkKey(keyOf(id), name)),
-      base: { number, named: cut.chunks, known: cut.chunks, transcript: value, dead: waiting },
-    };
+  layOut(save: SaveToLayOut): Layout {
+    return layOut(this.#deps, save);
   }
 
   async putParts({ parts }: Layout): Promise<void> {
@@ -155,10 +98,7 @@ export class TranscriptRecords<Value extends Transcript> {
   }
 
   remember(id: string, base: Base): void {
-    this.#known.delete(id);
     this.#known.set(id, base);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest);
   }
 
   forget(id: string): void {
@@ -242,44 +182,19 @@ export class TranscriptRecords<Value extends Transcript> {
       throw damageError(error, as, id, `the value at "${key}" is not what was written`);
     }
   }
-
-  /**
-   * With a time to live, a part that was put once would go long before the record, which every save puts again. A part lives twice as
-   * long, and is put again by the first save that finds it older than once: so it always outlives the record that names it.
-   */
-  #refreshed(chunks: readonly Chunk[], transcript: Transcript, nowMs: number): Refreshed {
-    const { ttlSeconds } = this.#deps;
-    const again: { chunk: Chunk; content: Transcript }[] = [];
-    if (ttlSeconds === undefined) return { chunks, again };
-    const refreshed = chunks.map((chunk, index) => {
-      if (nowMs - chunk.writtenAtMs <= ttlSeconds * 1_000) return chunk;
-      const renewed = { ...chunk, writtenAtMs: nowMs };
-      again.push({ chunk: renewed, content: contentOf(chunks, index, transcript) });
-      return renewed;
-    });
-    return { chunks: refreshed, again };
-  }
 }
 
 /** Parts that one call has read, by name. */
 export type PartCache = Map<string, Promise<Transcript>>;
 
+interface LoadedRecord<Value> {
+  readonly value: Value;
+  /** Of its save. */
+  readonly number: number;
+}
 interface OpenedRecord<Value> {
   readonly value: Value;
   readonly base: Base;
-}
-interface Refreshed {
-  readonly chunks: readonly Chunk[];
-  readonly again: readonly { readonly chunk: Chunk; readonly content: Transcript }[];
-}
-
-function contentOf(chunks: readonly Chunk[], index: number, transcript: Transcript): Transcript {
-  const from = extentOf(chunks.slice(0, index));
-  const to = extentOf(chunks.slice(0, index + 1));
-  return {
-    messages: transcript.messages.slice(from.messages, to.messages),
-    inputIds: transcript.inputIds.slice(from.inputIds, to.inputIds),
-  };
 }
 
 function sharedStart(known: readonly Chunk[], stored: readonly Chunk[]): readonly Chunk[] {

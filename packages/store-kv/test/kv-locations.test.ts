@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { KVStore, type KVStoreOptions } from '../src/index.ts';
 import { ExactKV } from './support/exact-kv.ts';
 import { seededRandom } from './support/random.ts';
-import { last, nextTurn, runOf } from './support/runs.ts';
+import { beginRun, last, nextTurn, runOf } from './support/runs.ts';
 import { SimKV, type SimOptions } from './support/sim-kv.ts';
 import { waitingPorts } from './support/waiting-ports.ts';
 
@@ -195,6 +195,66 @@ describe('a long run', () => {
     await there.save('order-7', next);
     await clock.advance(2 * MINUTE);
     expect(await at(0).checkpoints.load('order-7')).toEqual(next);
+  });
+});
+
+describe('who takes a lease over at another location', () => {
+  it('is not given an older state than the holder before saved, and finds the newest one when it is there', async () => {
+    const { clock, at } = givenLocations();
+    const [here, there] = [at(0).checkpoints, at(1).checkpoints];
+    const [first, , newest] = runOf(1) as [Checkpoint, Checkpoint, Checkpoint];
+    await here.save('order-7', first);
+    await clock.advance(2 * MINUTE);
+    // Somebody looks there, and that location keeps what it has read.
+    expect(await there.load('order-7')).toEqual(first);
+    const lease = (await here.acquireLease('order-7', 'here', 30_000)) as Lease;
+    expect(await here.saveIfLeased('order-7', newest, 'here', lease.fence)).toBe(true);
+    await here.releaseLease('order-7', 'here', lease.fence);
+    await clock.advance(20_000);
+    expect(await there.acquireLease('order-7', 'there', 30_000)).not.toBe(false);
+    await expect(there.load('order-7')).rejects.toMatchObject({
+      code: 'LOUSHO_STORE_READ_FAILED',
+      retryable: true,
+      message: expect.stringContaining('not visible here yet'),
+    });
+    await clock.advance(MINUTE);
+    expect(await there.load('order-7')).toEqual(newest);
+  });
+
+  it('learns it from the last heartbeat when the holder before died', async () => {
+    const { clock, at } = givenLocations();
+    const [here, there] = [at(0).checkpoints, at(1).checkpoints];
+    const [first, , newest] = runOf(1) as [Checkpoint, Checkpoint, Checkpoint];
+    const lease = (await here.acquireLease('order-7', 'here', 5_000)) as Lease;
+    await here.saveIfLeased('order-7', first, 'here', lease.fence);
+    await clock.advance(2 * MINUTE);
+    expect(await there.load('order-7')).toEqual(first);
+    await here.saveIfLeased('order-7', newest, 'here', lease.fence);
+    await here.renewLease('order-7', 'here', 5_000, lease.fence);
+    await clock.advance(15_000);
+    expect(await there.acquireLease('order-7', 'there', 30_000)).not.toBe(false);
+    await expect(there.load('order-7')).rejects.toMatchObject({ code: 'LOUSHO_STORE_READ_FAILED' });
+  });
+
+  it('is never kept from a run for longer than a write travels, nor from another run of that name', async () => {
+    const { clock, at } = givenLocations();
+    const here = at(0).checkpoints;
+    const [first, , newest] = runOf(1) as [Checkpoint, Checkpoint, Checkpoint];
+    const lease = (await here.acquireLease('order-7', 'here', 30_000)) as Lease;
+    await here.save('order-7', first);
+    await here.saveIfLeased('order-7', newest, 'here', lease.fence);
+    await here.releaseLease('order-7', 'here', lease.fence);
+    const next = at(0);
+    await next.checkpoints.acquireLease('order-7', 'next', 30_000);
+    // A writer who was not fenced, with fewer saves: two that won one lease may leave this behind.
+    await at(0).checkpoints.delete('order-7');
+    const another = beginRun({ runId: 'another' });
+    await at(0).checkpoints.save('order-7', another);
+    expect(await next.checkpoints.load('order-7')).toEqual(another);
+    await at(0).checkpoints.delete('order-7');
+    await at(0).checkpoints.save('order-7', first);
+    await clock.advance(2 * MINUTE);
+    expect(await next.checkpoints.load('order-7')).toEqual(first);
   });
 });
 
