@@ -7,8 +7,23 @@ import type { Action, ScriptedCall, WorkerProcess } from './worker-process.ts';
 
 export interface TortureOptions {
   readonly durationMs: number;
+  /** Ends sooner when so many runs have come to their end. */
+  readonly finishedRuns?: number;
   readonly random: Random;
   readonly storeFault?: 'no-fence';
+  readonly script?: Script;
+  /** How many operations of a hundred send and resume; the others decide. */
+  readonly chances?: Chances;
+  /** About how long the processes are left alone between two blows. */
+  readonly calmMs?: number;
+}
+
+/** The calls of each response, over and over; none: the run ends. */
+export type Script = readonly (readonly ScriptedCall[])[];
+
+interface Chances {
+  readonly send: number;
+  readonly resume: number;
 }
 
 const SESSIONS = ['s1', 's2', 's3', 's4'];
@@ -19,19 +34,20 @@ const MOST_OPERATIONS = 20_000;
 /** A holder that stops is taken over after two of these. */
 const LEASE_TTL_MS = 600;
 /** Four responses a run: parallel calls, calls that must not be repeated, calls that a person decides, the end. */
-const script: readonly (readonly ScriptedCall[])[] = [
+const everything: Script = [
   [call('work', 20), call('work', 5), call('work', 35)],
   [call('careful', 15), call('work', 25)],
   [call('refund', 20), call('work', 10), call('refund', 10)],
   [],
 ];
 
-function call(name: ScriptedCall['name'], ms: number): ScriptedCall {
+export function call(name: ScriptedCall['name'], ms: number): ScriptedCall {
   return { name, args: { ms } };
 }
 
 export async function torture(rig: Rig, options: TortureOptions): Promise<Evidence> {
-  const { random, durationMs, storeFault } = options;
+  const { random, durationMs, finishedRuns = Infinity, calmMs = 120, storeFault } = options;
+  const { script = everything } = options;
   const agent = { script, modelMs: 3, lease: { ttlMs: LEASE_TTL_MS, heartbeatMs: LEASE_TTL_MS / 4 } };
   const fault = storeFault === undefined ? {} : { storeFault };
   // All calls of a response at once, or the next one as soon as one has ended.
@@ -39,13 +55,13 @@ export async function torture(rig: Rig, options: TortureOptions): Promise<Eviden
     { agent, ...fault },
     { agent: { ...agent, toolConcurrency: 1 }, ...fault },
   ];
-  const stage = new Stage(rig, jobs, random);
+  const stage = new Stage(rig, jobs, random, options.chances ?? { send: 35, resume: 15 });
   await stage.fill();
   const endMs = performance.now() + durationMs;
-  while (performance.now() < endMs) {
+  while (performance.now() < endMs && stage.finishedRuns < finishedRuns) {
     await stage.strike();
     await stage.look();
-    await sleep(60 + random.below(120));
+    await sleep(calmMs / 2 + random.below(calmMs));
   }
   await stage.clear();
   await drain(rig, { agent }, random);
@@ -67,8 +83,14 @@ class Stage {
   #spare: WorkerProcess;
   #operationCount = 0;
   #isOver = false;
+  finishedRuns = 0;
 
-  constructor(rig: Rig, jobs: readonly JobOptions[], random: Random) {
+  constructor(
+    rig: Rig,
+    jobs: readonly JobOptions[],
+    random: Random,
+    readonly chances: Chances,
+  ) {
     this.#rig = rig;
     this.#jobs = jobs;
     this.#random = random;
@@ -141,15 +163,17 @@ class Stage {
     while (worker.isAlive && !this.#isOver && (this.#operationCount += 1) <= MOST_OPERATIONS) {
       const session = this.#random.pick(SESSIONS);
       const ending = await worker.perform(session, this.#nextAction(session));
+      if (ending.type === 'resolved' && ending.finishReason === 'stop') this.finishedRuns += 1;
       if (ending.type === 'rejected') await sleep(this.#random.below(40));
     }
   }
 
   #nextAction(session: string): Action {
-    const chance = this.#random.next();
-    if (chance < 0.35) return { type: 'send', inputId: this.#nextInput(session) };
-    if (chance < 0.5) return { type: 'resume' };
-    return { type: 'decide', approved: this.#random.next() < 0.75, index: this.#random.below(2) };
+    const { send, resume } = this.chances;
+    const chance = 100 * this.#random.next();
+    if (chance < send) return { type: 'send', inputId: this.#nextInput(session) };
+    if (chance < send + resume) return { type: 'resume' };
+    return { type: 'decide', approved: this.#random.next() < 0.75, index: this.#random.below(5) };
   }
 
   /** A new one, or one of the last ones again, as a caller does that never got an answer. */
@@ -192,6 +216,10 @@ export function summarize({ log }: Evidence): TortureSummary {
   return {
     kills: count(({ kind }) => kind === 'worker.killed'),
     stops: count(({ kind }) => kind === 'worker.stopped'),
+    finished: count(
+      (line) =>
+        line.kind === 'op.ended' && line.outcome.type === 'resolved' && line.outcome.finishReason === 'stop',
+    ),
     succeeded: ended(undefined),
     busy: ended('LOUSHO_SESSION_BUSY'),
     shutDown: ended('LOUSHO_SHUTDOWN'),
@@ -206,6 +234,8 @@ export function summarize({ log }: Evidence): TortureSummary {
 export interface TortureSummary {
   readonly kills: number;
   readonly stops: number;
+  /** Operations that brought a run to its end, or found it there. */
+  readonly finished: number;
   readonly succeeded: number;
   readonly busy: number;
   readonly shutDown: number;
