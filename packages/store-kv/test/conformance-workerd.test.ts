@@ -34,3 +34,9 @@ it.each(groups)(
   },
   120_000,
 );
+
+it('reads back in workerd what has the longest keys, and text that is not well-formed', async () => {
+  const response = await worker.dispatchFetch('http://worker/limits');
+  const { stored, read } = (await response.json()) as { readonly stored: unknown; readonly read: unknown };
+  expect(read).toEqual(stored);
+}, 60_000);
