@@ -67,10 +67,12 @@ export function migrate(connection: Database, path: string, steps: readonly stri
   }
 }
 
+/** All of one moment: while another process makes the tables, the file would look like one of another program. */
 export function ownerOf(connection: Database): FileOwner {
-  return {
+  const read = connection.transaction(() => ({
     applicationId: connection.pragma('application_id', { simple: true }) as number,
     userVersion: connection.pragma('user_version', { simple: true }) as number,
     isEmpty: connection.prepare('SELECT count(*) FROM sqlite_master').pluck().get() === 0,
-  };
+  }));
+  return read();
 }

@@ -21,24 +21,31 @@ async function expectAllWell(processes: readonly StoreProcess[]): Promise<void> 
   expect(await Promise.all(processes.map(({ ended }) => ended))).toEqual(processes.map(() => 0));
 }
 
-it('lets ten processes open a new file at once', TIMEOUT, async () => {
-  const file = tempFile();
+it('lets ten processes open a new file at once, whatever moment each of them meets', TIMEOUT, async () => {
+  const folder = tempFile();
+  const files = Array.from({ length: 60 }, (_, round) => `${folder}-${round}`);
   const processes = runMany(
     10,
-    file,
+    folder,
     (n) => `
-    await say('ready');
-    await heard();
-    const store = open();
-    await store.checkpoints.save('order-${n}', fixtures.inProgress());
-    await store.close();
+    for (const path of ${JSON.stringify(files)}) {
+      await say('ready');
+      await heard();
+      const store = new SqliteStore(path);
+      await store.checkpoints.save('order-${n}', fixtures.inProgress());
+      await store.close();
+    }
   `,
   );
-  await Promise.all(processes.map((one) => one.hasSaid(1)));
-  for (const { child } of processes) child.send('go');
+  for (let round = 1; round <= files.length; round += 1) {
+    await Promise.all(processes.map((one) => one.hasSaid(round)));
+    for (const { child } of processes) if (child.connected) child.send('go');
+  }
   await expectAllWell(processes);
-  expect(ownerOf(rawDatabase(file)).userVersion).toBe(1);
-  expect(await openStore(file).checkpoints.list()).toHaveLength(10);
+  for (const file of files) {
+    expect(ownerOf(rawDatabase(file)).userVersion).toBe(1);
+    expect(await openStore(file).checkpoints.list()).toHaveLength(10);
+  }
 });
 
 it('keeps every one of 4 x 200 saves of four processes', TIMEOUT, async () => {

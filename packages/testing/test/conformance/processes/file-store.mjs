@@ -55,6 +55,8 @@ export default function openFileStore({ folder, flaw }) {
     const aside = path.join(folder, `${process.pid}-${(files += 1)}.tmp`);
     writeFileSync(aside, text);
     if (flaw === 'overwrites') {
+      // Long enough that others read before, also on a busy machine.
+      await wait(10);
       renameSync(aside, target);
       return true;
     }
