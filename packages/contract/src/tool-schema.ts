@@ -101,6 +101,12 @@ function isZod(input: StandardSchema): input is StandardSchema & core.$ZodType {
 }
 
 function requireObjectSchema(schema: unknown, option: string): JsonObject {
+  if (isListOfFields(schema))
+    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
+      option,
+      got: schema,
+      want: 'a schema of the whole object: with Zod z.object({ ... }) around these fields',
+    });
   const converted = toJson(schema);
   if (!converted.ok)
     throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
@@ -118,6 +124,37 @@ function requireObjectSchema(schema: unknown, option: string): JsonObject {
       want: 'the schema of an object',
     });
   return body;
+}
+
+/** What a JSON Schema of an object says something with. */
+const KEYWORDS: ReadonlySet<string> = new Set([
+  ...['type', 'properties', 'required', 'additionalProperties', 'patternProperties', 'propertyNames'],
+  ...['minProperties', 'maxProperties', 'dependentRequired', 'dependentSchemas', 'unevaluatedProperties'],
+  ...[
+    '$ref',
+    '$defs',
+    'definitions',
+    'anyOf',
+    'oneOf',
+    'allOf',
+    'not',
+    'if',
+    'then',
+    'else',
+    'const',
+    'enum',
+  ],
+  ...['title', 'description', 'default', 'examples', '$schema', '$id', '$comment'],
+]);
+
+/** `{ city: z.string() }` or `{ city: 'string' }` in place of a schema: it would let every object through. */
+function isListOfFields(schema: unknown): boolean {
+  if (typeof schema !== 'object' || schema === null) return false;
+  const fields = Object.entries(schema);
+  const isAnySchema = fields.some(
+    ([, value]) => typeof value === 'object' && value !== null && '~standard' in value,
+  );
+  return isAnySchema || (fields.length > 0 && !fields.some(([name]) => KEYWORDS.has(name)));
 }
 
 /** The type that the schema gives, or one of its alternatives does, when that is no object. */

@@ -129,6 +129,9 @@ describe('inputJsonSchema', () => {
       'the schema of an object',
     ],
     ['a list', { type: 'array' }, '', 'the schema of an object'],
+    ['the fields of a Zod object alone', { city: z.string() }, '', 'z.object({ ... })'],
+    ['fields alone, one named like a keyword', { title: z.string() }, '', 'z.object({ ... })'],
+    ['names and types', { city: 'string' }, '', 'a schema of the whole object'],
     ['several types', { type: ['object', 'null'] }, '', 'the schema of an object'],
     ['a library that gives no JSON Schema', standardSchema(), '', 'handmade gives no JSON Schema'],
     [

@@ -18,10 +18,12 @@ import {
   askQuestionTool,
   ephemeralApprovals,
   fixedAgent,
+  requireKnownOptions,
   resolveAgent,
   resolveEngine,
   type AgentSource,
   type Engine,
+  type OptionNames,
   type ResolvedAgent,
 } from '@lousho/executor/wiring';
 
@@ -57,8 +59,39 @@ export interface AgentParts {
   readonly options: EngineOptions;
 }
 
+const everyOption: OptionNames<AgentConfig> = {
+  ...{
+    provider: true,
+    name: true,
+    instructions: true,
+    model: true,
+    tools: true,
+    providerTools: true,
+    store: true,
+  },
+  ...{
+    askQuestion: true,
+    approve: true,
+    approvalTtlMs: true,
+    hooks: true,
+    onEvent: true,
+    toolConcurrency: true,
+  },
+  ...{
+    maxSteps: true,
+    limits: true,
+    modelSettings: true,
+    retry: true,
+    onAgentDrift: true,
+    sandboxExecute: true,
+  },
+  ...{ lease: true, telemetry: true, ports: true },
+};
+
 /** @throws synchronously LOUSHO_CONFIG_INVALID, LOUSHO_STORE_VERSION_UNSUPPORTED */
 export function resolveAgentConfig(config: AgentConfig): AgentParts {
+  if (typeof config !== 'object' || config === null) refuse('config', config, 'an object with a provider');
+  requireKnownOptions('', config, everyOption);
   const { provider, name = 'agent', store } = config;
   if (typeof provider !== 'object' || provider === null || typeof provider.generate !== 'function') {
     refuse('provider', provider, 'an LLMProvider, which has a generate method');

@@ -7,7 +7,15 @@ import {
   type ExecutionResult,
   type ModelSettings,
 } from '@lousho/contract';
-import { executePlan, planSend, resolveEngine, streamPlan, type OrderPlan } from '@lousho/executor/wiring';
+import {
+  executePlan,
+  planSend,
+  resolveEngine,
+  streamPlan,
+  type OrderPlan,
+  requireKnownOptions,
+  type OptionNames,
+} from '@lousho/executor/wiring';
 import { resolveAgentConfig, type AgentConfig, type AgentParts } from './agent-config.ts';
 import type { AbortOptions, Agent, SendOptions } from './agent.ts';
 import { agentApprovals, decideInCode } from './approvals.ts';
@@ -59,9 +67,27 @@ function streamInput(plan: OrderPlan): AgentRun {
 
 function planInput(parts: AgentParts, live: LiveRuns, input: AgentInput, options: SendOptions): OrderPlan {
   live.requireOpen();
+  requireSendOptions(options);
   const { checkpoints: store, approvals, source } = parts;
   const plan = planSend({ ...options, input, store, approvals, source, engine: engineFor(parts, options) });
   return { ...plan, onStart: (stop) => live.add(stop) };
+}
+
+const everySendOption: OptionNames<SendOptions> = {
+  ...{ sessionId: true, inputId: true, signal: true, metadata: true, principal: true, businessState: true },
+  ...{ maxSteps: true, modelSettings: true, approvalTtlMs: true },
+};
+
+/** What is mistyped here would run without its store. */
+function requireSendOptions(options: SendOptions): void {
+  const given: unknown = options;
+  if (typeof given !== 'object' || given === null)
+    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
+      option: 'options',
+      got: given,
+      want: "an object, for example { sessionId: 'order-7' }",
+    });
+  requireKnownOptions('', given, everySendOption);
 }
 
 /** The id stands for the job: what is stored under it is this input's, however often it comes. */

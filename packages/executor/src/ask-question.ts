@@ -21,7 +21,7 @@ export function askQuestionTool(): Tool {
   const tool = defineTool({
     name: NAME,
     description: 'Asks the user a question and waits for the answer, which may take days.',
-    input: z.object({
+    input: z.strictObject({
       question: z.string().min(1),
       options: z.array(z.string().min(1)).min(1).optional().describe('Answers to choose from.'),
       allowFreeText: z

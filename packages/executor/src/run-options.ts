@@ -23,6 +23,7 @@ import {
   requireAbove,
   requireAtLeast,
   requireFunction,
+  requireKnownOptions,
   requireObject,
   requireWholeNumber,
 } from './require-option.ts';
@@ -194,6 +195,7 @@ function resolveHooks(given: NonNullable<EngineOptions['hooks']>): readonly Agen
 
 function resolveRetry(retry: RetryOptions): Engine['retry'] {
   requireObject('retry', retry);
+  requireKnownOptions<RetryOptions>('retry.', retry, { maxRetries: true, delayMs: true, maxDelayMs: true });
   const { maxRetries = 2, delayMs = 1_000, maxDelayMs = 30_000 } = retry;
   requireWholeNumber('retry.maxRetries', maxRetries, 0);
   requireAtLeast('retry.delayMs', delayMs, 0);
@@ -204,6 +206,7 @@ function resolveRetry(retry: RetryOptions): Engine['retry'] {
 function resolveLease(lease: EngineOptions['lease'] = {}): Engine['lease'] {
   if (lease === false) return undefined;
   requireObject('lease', lease, 'an object, or false');
+  requireKnownOptions<LeaseOptions>('lease.', lease, { ttlMs: true, heartbeatMs: true });
   const { ttlMs = 30_000, heartbeatMs = ttlMs / 3 } = lease;
   requireAbove('lease.ttlMs', ttlMs, 0);
   requireAbove('lease.heartbeatMs', heartbeatMs, 0);

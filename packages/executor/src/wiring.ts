@@ -5,5 +5,6 @@ export { ephemeralApprovals } from './ephemeral-store.ts';
 export { findApproval } from './decide-approval.ts';
 export { planDecision, type DecisionWiring } from './resume-after-approval.ts';
 export { fixedAgent, resolveAgent, type AgentSource, type ResolvedAgent } from './resolved-agent.ts';
+export { requireKnownOptions, type OptionNames } from './require-option.ts';
 export { resolveEngine, type Engine } from './run-options.ts';
 export type { RunStop } from './run-stop.ts';
