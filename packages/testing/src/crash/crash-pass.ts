@@ -9,6 +9,7 @@ import type { CrashOutcome, CrashPoint, CrashScenario, CrashWorld } from './cras
 import { crashingStore, type CrashingStore } from './crashing-store.ts';
 import { describeEnd, driveToEnd, type WorkEnd } from './drive-to-end.ts';
 import { processClock } from './process-clock.ts';
+import { storeClock, type StoreClock } from './store-clock.ts';
 
 /** Longer than any lease and any back-off that a run waits for by itself. */
 const RESTART_AFTER_MS = 10 * 60_000;
@@ -31,8 +32,10 @@ export interface Pass {
 
 export async function runPass(scenario: CrashScenario, { crash }: PassPlan): Promise<Pass> {
   const clock = manualClock();
-  const store = await (scenario.createStore?.(testPorts(clock)) ?? referenceStore({ clock }));
-  const machine: Machine = { store, clock, journal: new CrashJournal() };
+  const ownClock = storeClock(clock);
+  const store = await (scenario.createStore?.({ ...testPorts(clock), clock: ownClock }) ??
+    referenceStore({ clock: ownClock }));
+  const machine: Machine = { store, clock, storeClock: ownClock, journal: new CrashJournal() };
   try {
     const { calls, end, restart, lost } = await runProcesses(scenario, machine, crash?.point);
     const verdict =
@@ -47,6 +50,7 @@ export async function runPass(scenario: CrashScenario, { crash }: PassPlan): Pro
 interface Machine {
   readonly store: AgentStore;
   readonly clock: ManualClock;
+  readonly storeClock: StoreClock;
   readonly journal: CrashJournal;
 }
 interface ProcessesEnd {
@@ -68,11 +72,14 @@ async function runProcesses(
   let calls: readonly string[] = [];
   for (let restart = 0; ; restart += 1) {
     const { world, crashing, stop } = startProcess(machine, restart, restart === 0 ? point : undefined);
-    const end = await driveToEnd(
-      () => scenario.run(world),
-      machine.clock,
-      () => crashing.isDead,
-    );
+    const end = await driveToEnd(() => scenario.run(world), machine.clock, {
+      get isDead() {
+        return crashing.isDead;
+      },
+      get isStoreAtWork() {
+        return crashing.underWay.size > 0 && !machine.storeClock.isWaitedFor;
+      },
+    });
     stop();
     if (restart === 0) calls = crashing.calls;
     const isOver = end.kind === 'resolved' || end.kind === 'stuck';
@@ -121,11 +128,7 @@ async function judge(scenario: CrashScenario, machine: Machine, crash: PassPlan[
   const outcome = await outcomeOf(store, journal, crash?.point);
   const { checkpoints } = outcome;
   const broken = await brokenPromises({ store, journal, checkpoints, ends, control: crash?.control });
-  const checked = await driveToEnd(
-    () => scenario.check?.(outcome),
-    clock,
-    () => false,
-  );
+  const checked = await driveToEnd(() => scenario.check?.(outcome), clock);
   if (checked.kind === 'resolved') return { problems: broken, isStuck: false };
   const verdict = problemOf(checked, 'The check');
   return { ...verdict, problems: [...broken, ...verdict.problems] };
