@@ -80,7 +80,7 @@ export class Seals {
       );
       return JSON.parse(this.#decoder.decode(plain)) as unknown;
     } catch (error) {
-      throw damaged(of, error);
+      throw unopened(of, keyId, error);
     }
   }
 
@@ -102,6 +102,14 @@ export function keyIdOf(text: string): string | undefined {
 
 export function damaged(of: RecordName, cause: unknown): SDKError {
   return new SDKError('LOUSHO_CHECKPOINT_CORRUPT', of, { cause });
+}
+
+/** AES-GCM says no more than that key and value do not fit together. Who believes the damage may delete what the right key still opens. */
+function unopened(of: RecordName, keyId: string, cause: unknown): SDKError {
+  return new SDKError('LOUSHO_CHECKPOINT_CORRUPT', of, {
+    message: `The stored ${of.record} "${of.id}" is damaged, or the key that is here as "${keyId}" is not the one that sealed it, which looks the same: check the keys before you delete anything.`,
+    cause,
+  });
 }
 
 function parse(text: unknown, of: RecordName): { readonly keyId: string; readonly bytes: Uint8Array } {
