@@ -8,7 +8,8 @@ import {
   type StoreClaims,
   type StoredError,
 } from '@lousho/contract';
-import { isOfRecord, left, type CopyOutcome } from './copy-run.ts';
+import { left, type CopyOutcome } from './copy-run.ts';
+import { isOfRecord } from './of-record.ts';
 import { readBack } from './read-back.ts';
 import { sameValue } from './same-value.ts';
 

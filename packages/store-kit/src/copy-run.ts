@@ -8,6 +8,7 @@ import {
   type StoredError,
 } from '@lousho/contract';
 import { countCopied, isCopied } from './missing-saves.ts';
+import { isOfRecord } from './of-record.ts';
 import { readBack } from './read-back.ts';
 import { checkpointComparison, type SameCheckpoint } from './same-record.ts';
 
@@ -165,14 +166,6 @@ async function savesOf(
     if (isOfRecord(error)) return { error: storedError(error) };
     throw error;
   }
-}
-
-/** The record cannot be read, and the next one may be. */
-export function isOfRecord(error: unknown): error is SDKError {
-  return (
-    error instanceof SDKError &&
-    /^LOUSHO_(?:CHECKPOINT_CORRUPT|STORE_(?:KEY_UNKNOWN|NOT_SEALED|VERSION_UNSUPPORTED))$/.test(error.code)
-  );
 }
 
 export function left(reason: LeftReason, error?: StoredError): CopyOutcome {

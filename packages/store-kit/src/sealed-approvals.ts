@@ -2,13 +2,13 @@
 import {
   deepFreeze,
   frozenCopy,
-  isSDKError,
   parseApprovalRecord,
   type ApprovalRecord,
   type ApprovalStore,
 } from '@lousho/contract';
 import { clearApproval, hasFields } from './clear-fields.ts';
 import { InOrder } from './in-order.ts';
+import { isOfRecord } from './of-record.ts';
 import { damaged, type RecordName, type Seals } from './sealed-text.ts';
 
 type ListOptions = Parameters<ApprovalStore['list']>[0];
@@ -44,14 +44,17 @@ export class SealedApprovals implements ApprovalStore {
     return stored === null || stored === undefined ? null : this.#open(id, stored);
   }
 
-  /** Damaged records are left out, as every store does. A key that is missing concerns all of them, and is said. */
+  /**
+   * A7, for whatever cannot be opened: one record of a process without the key must not close the inbox to everybody. `load` of it says why;
+   * that its run waits is in the checkpoint.
+   */
   async list(options?: ListOptions): Promise<readonly ApprovalRecord[]> {
     const records: ApprovalRecord[] = [];
     for (const stored of await this.#inner.list(options)) {
       try {
         records.push(await this.#open(stored.id, stored));
       } catch (error) {
-        if (!isSDKError(error, 'LOUSHO_CHECKPOINT_CORRUPT')) throw error;
+        if (!isOfRecord(error)) throw error;
       }
     }
     return records;
