@@ -6,6 +6,11 @@ import {
   resolvePorts,
   type AgentStore,
   type ApprovalStore,
+  type Checkpoint,
+  type CheckpointHeader,
+  type CheckpointHeaderEntry,
+  type CheckpointListEntry,
+  type CheckpointStatus,
   type CheckpointStore,
   type Ports,
   type SessionStore,
@@ -13,6 +18,7 @@ import {
 } from '@lousho/contract';
 import { copyApproval, copySession } from './copy-records.ts';
 import { copyRun, left, type CopyOutcome, type LeftReason } from './copy-run.ts';
+import { requireStore } from './require-store.ts';
 
 export type CopiedRecord = 'checkpoint' | 'approval' | 'session';
 
@@ -59,13 +65,15 @@ export interface CopyResult {
  * Copies what `from` has into `to`. What is there and equal is skipped, so a copy that was aborted, or whose process died, is continued by
  * calling again. Each record is read back and compared. Nothing in the target is overwritten or deleted, and no run is taken that somebody
  * holds a lease on: those are in `left`, with the reason.
- * @throws LOUSHO_CONFIG_INVALID (a store that cannot be listed, or lacks a part), LOUSHO_STORE_*, the reason of the signal
+ * @throws LOUSHO_CONFIG_INVALID (what is no store, cannot be listed, or lacks a part), LOUSHO_STORE_*, the reason of the signal
  */
 export async function copyStore(
   from: AgentStore,
   to: AgentStore,
   options: CopyOptions = {},
 ): Promise<CopyResult> {
+  requireStore('from', from);
+  requireStore('to', to);
   const steps = await planCopy(from, to, resolvePorts(options.ports));
   const tally = new Tally();
   for (const [index, { record, id, copy }] of steps.entries()) {
@@ -90,11 +98,12 @@ async function planCopy(from: AgentStore, to: AgentStore, ports: Ports): Promise
   const claims = to.checkpoints?.claims;
   const owner = `copy-${ports.ids.random()}`;
   const steps: CopyStep[] = [];
-  for (const { sessionId: id, status } of await runsOf(from.checkpoints)) {
+  const runs = await runsOf(from.checkpoints);
+  for (const { id, status } of runs) {
     const deps = { ...bothParts('checkpoints', from.checkpoints, to.checkpoints), owner, clock };
     steps.push({ record: 'checkpoint', id, copy: () => copyRun(id, status === 'finished', deps) });
   }
-  for (const id of await approvalsOf(from.approvals)) {
+  for (const id of await approvalsOf(from.approvals, runs)) {
     const deps = { ...bothParts('approvals', from.approvals, to.approvals), claims, clock };
     steps.push({ record: 'approval', id, copy: () => copyApproval(id, deps) });
   }
@@ -117,15 +126,36 @@ function isExecuting(sessionId: string, leftSoFar: readonly CopyLeft[]): boolean
   });
 }
 
-async function runsOf(checkpoints: CheckpointStore | undefined) {
-  if (checkpoints === undefined) return [];
-  if (checkpoints.listHeaders !== undefined) return checkpoints.listHeaders();
-  if (checkpoints.list === undefined) throw invalid('from', 'a store whose runs can be listed');
-  return (await checkpoints.list()).map(({ sessionId, status }) => ({ sessionId, status }));
+interface ListedRun {
+  readonly id: string;
+  readonly status: CheckpointStatus;
+  /** Of the approvals that it waits for. */
+  readonly approvalIds: readonly string[];
 }
 
-async function approvalsOf(approvals: ApprovalStore | undefined): Promise<readonly string[]> {
-  return ((await approvals?.list()) ?? []).map(({ id }) => id);
+async function runsOf(checkpoints: CheckpointStore | undefined): Promise<readonly ListedRun[]> {
+  if (checkpoints === undefined) return [];
+  if (checkpoints.listHeaders !== undefined)
+    return (await checkpoints.listHeaders()).map((entry) => listedRun(entry, entry.header));
+  if (checkpoints.list === undefined) throw invalid('from', 'a store whose runs can be listed');
+  return (await checkpoints.list()).map((entry) => listedRun(entry, entry.checkpoint));
+}
+
+function listedRun(
+  { sessionId: id, status }: CheckpointListEntry | CheckpointHeaderEntry,
+  run: Checkpoint | CheckpointHeader | null,
+): ListedRun {
+  return { id, status, approvalIds: run?.status === 'awaiting-approval' ? run.approvalIds : [] };
+}
+
+/** A list leaves out what cannot be read (A7). The runs know what they wait for, so that is asked for too, and its copy says what is wrong. */
+async function approvalsOf(
+  approvals: ApprovalStore | undefined,
+  runs: readonly ListedRun[],
+): Promise<readonly string[]> {
+  if (approvals === undefined) return [];
+  const listed = (await approvals.list()).map(({ id }) => id);
+  return [...new Set([...listed, ...runs.flatMap(({ approvalIds }) => approvalIds)])];
 }
 
 async function sessionsOf(sessions: SessionStore | undefined): Promise<readonly string[]> {

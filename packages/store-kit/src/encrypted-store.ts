@@ -8,6 +8,7 @@ import type {
 } from '@lousho/contract';
 import { CheckpointSealer } from './checkpoint-sealer.ts';
 import { platformCrypto, type CryptoPort } from './crypto-ports.ts';
+import { requireStore } from './require-store.ts';
 import { SealedApprovals } from './sealed-approvals.ts';
 import { SealedCheckpoints } from './sealed-checkpoints.ts';
 import { SealedSessions } from './sealed-sessions.ts';
@@ -19,7 +20,7 @@ import { resolveKeys, type SealingKey } from './sealing-keys.ts';
  * Seals everything that `store` keeps with AES-256-GCM: the first key seals, all of them open. It has the methods that `store` has and
  * claims what `store` claims; `close` closes `store`. A record that was changed, moved or exchanged is `LOUSHO_CHECKPOINT_CORRUPT`, one
  * that was sealed with another key `LOUSHO_STORE_KEY_UNKNOWN`, one that is not sealed `LOUSHO_STORE_NOT_SEALED`.
- * @throws synchronously LOUSHO_CONFIG_INVALID (the keys)
+ * @throws synchronously LOUSHO_CONFIG_INVALID (the store, the keys)
  */
 export function encryptedStore(store: FullAgentStore, keys: readonly SealingKey[]): FullAgentStore;
 export function encryptedStore(store: AgentStore, keys: readonly SealingKey[]): AgentStore;
@@ -29,6 +30,7 @@ export function encryptedStore(store: AgentStore, keys: readonly SealingKey[]): 
 
 /** The same with another platform, for tests. */
 export function sealedStore(store: AgentStore, keys: readonly SealingKey[], port: CryptoPort): AgentStore {
+  requireStore('store', store);
   const seals = new Seals(resolveKeys(keys, port), port);
   const transcripts = new SealedTranscripts(seals);
   const { contractVersion, checkpoints, approvals, sessions } = store;

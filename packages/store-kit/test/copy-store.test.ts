@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import {
   appendFrozen,
+  checkpointHeader,
   deepFreeze,
   type AgentStore,
   type Checkpoint,
@@ -16,6 +17,7 @@ import { SqliteStore } from '@lousho/store-sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { copyStore, encryptedStore, type CopyProgress } from '../src/index.ts';
 import { testKey } from './support/keys.ts';
+import { notStores } from './support/not-stores.ts';
 import { approvalRecord, inProgress, nextStep, says, sessionRecord } from './support/records.ts';
 import { textStore, threeMethodStore } from './support/text-store.ts';
 
@@ -204,6 +206,32 @@ describe('copyStore', () => {
     expect((await to.checkpoints.list()).map(({ sessionId }) => sessionId)).toEqual(['order-7']);
   });
 
+  it('names the approvals that a run waits for and that cannot be opened, though no list shows them', async () => {
+    const below = textStore();
+    const { approvals, checkpoints, sessions } = encryptedStore(below.store, [newKey]);
+    for (const id of ['lost-key', 'plain', 'whole', 'not-there'])
+      await checkpoints?.save(id, waiting(`${id}.apr`));
+    await encryptedStore(below.store, [oldKey]).approvals?.save(approvalRecord('lost-key.apr'));
+    await below.store.approvals?.save(approvalRecord('plain.apr'));
+    await approvals?.save(approvalRecord('whole.apr'));
+    // One way of listing the runs, and the other.
+    for (const list of [{}, { listHeaders: headersOf(checkpoints) }]) {
+      const from: AgentStore = {
+        ...(approvals && { approvals }),
+        ...(sessions && { sessions }),
+        ...(checkpoints && { checkpoints: { ...checkpoints, ...list } }),
+      };
+      const to = memoryStore();
+      const result = await copyStore(from, to);
+      expect(result.left.map(({ record, id, reason, error }) => [record, id, reason, error?.code])).toEqual([
+        ['approval', 'lost-key.apr', 'unreadable', 'LOUSHO_STORE_KEY_UNKNOWN'],
+        ['approval', 'plain.apr', 'unreadable', 'LOUSHO_STORE_NOT_SEALED'],
+      ]);
+      expect(result.approvals).toEqual({ copied: 1, equal: 0 });
+      expect(await to.approvals.list()).toEqual([approvalRecord('whole.apr')]);
+    }
+  });
+
   it('encrypts what was not, and seals everything with the new key, history included', async () => {
     const plain = await givenStore();
     const [first, second] = [textStore(), textStore()];
@@ -347,6 +375,23 @@ describe('copyStore', () => {
     await expect(copyStore(from, from)).rejects.toMatchObject({ details: { option: 'to' } });
   });
 
+  it('refuses what is no store, on either side, and never calls it an empty one', async () => {
+    const other = await givenStore();
+    for (const [name, given, { option, got, want }] of notStores(memoryStore().checkpoints)) {
+      const wrong = given as AgentStore;
+      const refused = (side: 'from' | 'to') => ({
+        code: 'LOUSHO_CONFIG_INVALID',
+        details: { option: `${side}${option}`, got, want },
+      });
+      await expect(copyStore(wrong, other), name).rejects.toMatchObject(refused('from'));
+      await expect(copyStore(other, wrong), name).rejects.toMatchObject(refused('to'));
+      await expect(copyStore(wrong, wrong), name).rejects.toMatchObject(refused('from'));
+    }
+    await expect(copyStore(undefined as unknown as AgentStore, other)).rejects.toMatchObject({
+      details: { option: 'from', want: 'an AgentStore, for example memoryStore()' },
+    });
+  });
+
   it('works on one run at a time', async () => {
     const from = memoryStore();
     const ids = Array.from({ length: 5 }, (_none, index) => `order-${index}`);
@@ -406,6 +451,14 @@ function waiting(approvalId: string): Checkpoint {
     approvalId,
     approvalIds: [approvalId],
   };
+}
+
+function headersOf(checkpoints: CheckpointStore | undefined): NonNullable<CheckpointStore['listHeaders']> {
+  return async (options) =>
+    ((await checkpoints?.list?.(options)) ?? []).map(({ checkpoint, ...entry }) => ({
+      ...entry,
+      header: checkpoint === null ? null : checkpointHeader(checkpoint),
+    }));
 }
 
 function changed(checkpoint: Checkpoint | null): Checkpoint | null {

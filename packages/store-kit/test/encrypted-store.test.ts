@@ -2,11 +2,12 @@
 import {
   appendFrozen,
   isDeepFrozen,
+  type SDKError,
   type AgentStore,
   type Checkpoint,
   type CheckpointStore,
 } from '@lousho/contract';
-import { createAgent, defineTool } from '@lousho/core';
+import { createAgent, defineTool, type Agent } from '@lousho/core';
 import { memoryStore } from '@lousho/store-memory';
 import { mockModel } from '@lousho/testing';
 import { describe, expect, it } from 'vitest';
@@ -14,6 +15,7 @@ import { platformCrypto } from '../src/crypto-ports.ts';
 import { encryptedStore, type SealingKey } from '../src/index.ts';
 import { sealedStore } from '../src/encrypted-store.ts';
 import { testKey } from './support/keys.ts';
+import { notStores } from './support/not-stores.ts';
 import { approvalRecord, inProgress, nextStep, says, sessionRecord } from './support/records.ts';
 import { textStore, threeMethodStore } from './support/text-store.ts';
 
@@ -95,7 +97,6 @@ describe('keys', () => {
     const missing = { code: 'LOUSHO_STORE_KEY_UNKNOWN', details: { keyId: '2025-07' }, retryable: false };
     await expect(other.checkpoints.load('order-7')).rejects.toMatchObject(missing);
     await expect(other.approvals.load('a-1')).rejects.toMatchObject(missing);
-    await expect(other.approvals.list()).rejects.toMatchObject(missing);
     await expect(other.sessions.load('chat-1')).rejects.toMatchObject(missing);
     for (const entries of [await other.checkpoints.list(), await other.checkpoints.listHeaders()])
       expect(entries).toMatchObject([
@@ -110,9 +111,53 @@ describe('keys', () => {
     const below = memoryStore();
     await encryptedStore(below, [oldKey]).checkpoints.save('order-7', inProgress());
     const impostor = encryptedStore(below, [{ id: oldKey.id, key: newKey.key }]);
-    await expect(impostor.checkpoints.load('order-7')).rejects.toMatchObject({
-      code: 'LOUSHO_CHECKPOINT_CORRUPT',
-    });
+    const error = (await impostor.checkpoints.load('order-7').catch((reason: unknown) => reason)) as SDKError;
+    expect(error).toMatchObject({ code: 'LOUSHO_CHECKPOINT_CORRUPT', details: { record: 'checkpoint' } });
+    // Else somebody deletes what a slip in the configuration made look damaged: said where only the message is seen, too.
+    const [entry] = await impostor.checkpoints.listHeaders();
+    for (const message of [error.message, entry?.error?.message])
+      expect(message).toBe(
+        'The stored checkpoint "order-7" is damaged, or the key that is here as "2025-07" is not the one that sealed it, which looks the same: check the keys before you delete anything.',
+      );
+  });
+
+  it('that are missing for one approval leave the inbox open to everybody else', async () => {
+    const below = textStore();
+    const { approvals } = encryptedStore(below.store, [newKey]);
+    await encryptedStore(below.store, [oldKey]).approvals?.save(approvalRecord('a-lost-key'));
+    await below.store.approvals?.save(approvalRecord('b-plain'));
+    for (const id of ['c-later', 'd-torn', 'e-whole']) await approvals?.save(approvalRecord(id));
+    const change = (id: string, from: string, to: string): void =>
+      void below.approvals.set(id, (below.approvals.get(id) ?? '').replace(from, to));
+    change('c-later', 'lousho-sealed-1.', 'lousho-sealed-2.');
+    change('d-torn', 'lousho-sealed-1.2026-01.', 'lousho-sealed-1.2026-01.AAAA');
+    expect(await approvals?.list()).toEqual([approvalRecord('e-whole')]);
+    const reasons = {
+      'a-lost-key': 'LOUSHO_STORE_KEY_UNKNOWN',
+      'b-plain': 'LOUSHO_STORE_NOT_SEALED',
+      'c-later': 'LOUSHO_STORE_VERSION_UNSUPPORTED',
+      'd-torn': 'LOUSHO_CHECKPOINT_CORRUPT',
+    };
+    for (const [id, code] of Object.entries(reasons))
+      await expect(approvals?.load(id), id).rejects.toMatchObject({ code });
+  });
+
+  it('that are missing for one run leave the lists of runs and conversations whole', async () => {
+    const below = textStore();
+    const sealed = encryptedStore(below.store, [newKey]);
+    const lost = encryptedStore(below.store, [oldKey]);
+    await lost.checkpoints?.save('a-lost-key', inProgress());
+    await lost.sessions?.saveIfRevision(sessionRecord('chat-1'), 0);
+    await below.store.checkpoints?.save('b-plain', inProgress());
+    await below.store.sessions?.saveIfRevision(sessionRecord('chat-2'), 0);
+    await sealed.checkpoints?.save('c-whole', inProgress());
+    const entries = (await sealed.checkpoints?.list?.()) ?? [];
+    expect(entries.map(({ sessionId, error }) => [sessionId, error?.code]).sort()).toEqual([
+      ['a-lost-key', 'LOUSHO_STORE_KEY_UNKNOWN'],
+      ['b-plain', 'LOUSHO_STORE_NOT_SEALED'],
+      ['c-whole', undefined],
+    ]);
+    expect(await sealed.sessions?.list?.()).toEqual(['chat-1', 'chat-2']);
   });
 
   it('may be bytes, base64 or a CryptoKey that cannot be exported', async () => {
@@ -160,6 +205,23 @@ describe('keys', () => {
 });
 
 describe('a sealed store', () => {
+  it('is refused at once over what is no store, in the words of createAgent', () => {
+    const { checkpoints } = memoryStore();
+    for (const store of notStores(checkpoints)) {
+      const [name, given, details] = store;
+      const error = thrownBy(() => encryptedStore(given as AgentStore, [newKey]));
+      const { option, got, want } = details;
+      expect(error, name).toMatchObject({
+        code: 'LOUSHO_CONFIG_INVALID',
+        details: { option: `store${option}`, got, want },
+      });
+      // An agent would have said the same.
+      const provider = mockModel([]);
+      const ofAgent = thrownBy(() => createAgent({ provider, store: given as AgentStore }));
+      expect((error as Error).message, name).toBe((ofAgent as Error).message);
+    }
+  });
+
   it('has the methods that the store below has, and no others', () => {
     const three = encryptedStore(threeMethodStore(), [newKey]);
     expect(methodsOf(three)).toEqual(['checkpoints']);
@@ -249,32 +311,77 @@ describe('a sealed store', () => {
   it('carries an agent over a pause that another process decides', async () => {
     const below = memoryStore();
     const charged: unknown[] = [];
-    const agentOn = (store: AgentStore) =>
-      createAgent({
-        provider: mockModel([{ toolCalls: [{ name: 'charge', args: { cents: 4200 } }] }, 'Paid.'], {
-          answerBy: 'step',
-        }),
-        tools: [
-          defineTool({
-            name: 'charge',
-            description: 'Charges the card.',
-            input: { type: 'object', properties: { cents: { type: 'number' } } },
-            needsApproval: true,
-            execute: async (args) => void charged.push(args),
-          }),
-        ],
-        store,
-      });
-    const first = agentOn(encryptedStore(below, [newKey]));
+    const first = payingAgent(encryptedStore(below, [newKey]), charged);
     await first.send('Charge 42.00.', { sessionId: 'order-7' });
-    const second = agentOn(encryptedStore(below, [newKey]));
+    const second = payingAgent(encryptedStore(below, [newKey]), charged);
     const [pending] = await second.approvals.list();
     const result = await second.approvals.resolve({ id: pending?.id ?? '', approved: true });
     expect(result.text).toBe('Paid.');
     expect(charged).toEqual([{ cents: 4200 }]);
     expect(JSON.stringify(await below.checkpoints.history('order-7'))).not.toMatch(/charge|4200|Paid/);
   });
+
+  it('lets people decide what waits beside a run of a process that has no key, or another one', async () => {
+    const below = memoryStore();
+    const charged: unknown[] = [];
+    for (const [sessionId, store] of Object.entries({
+      'of-no-key': below,
+      'of-old-key': encryptedStore(below, [oldKey]),
+      'order-7': encryptedStore(below, [newKey]),
+    }))
+      await payingAgent(store, charged).send('Charge 42.00.', { sessionId });
+    const agent = payingAgent(encryptedStore(below, [newKey]), charged);
+    const inbox = await agent.approvals.list();
+    expect(inbox.map(({ toolName }) => toolName)).toEqual(['charge']);
+    const pending = await agent.pending();
+    expect(pending.map((run) => [run.sessionId, 'lastError' in run && run.lastError?.code]).sort()).toEqual([
+      ['of-no-key', 'LOUSHO_STORE_NOT_SEALED'],
+      ['of-old-key', 'LOUSHO_STORE_KEY_UNKNOWN'],
+      ['order-7', false],
+    ]);
+    const result = await agent.approvals.resolve({ id: inbox[0]?.id ?? '', approved: true });
+    expect([result.text, charged]).toEqual(['Paid.', [{ cents: 4200 }]]);
+  });
+
+  it('is not read, run or saved over by an agent on the store below, which starts other runs in clear', async () => {
+    const below = memoryStore();
+    const charged: unknown[] = [];
+    const agent = payingAgent(encryptedStore(below, [newKey]), charged);
+    await agent.send('Charge 42.00.', { sessionId: 'order-7' });
+    const [waits] = await agent.approvals.list();
+    const before = await below.checkpoints.load('order-7');
+    const keyless = payingAgent(below, charged);
+    const missing = { code: 'LOUSHO_STORE_KEY_UNKNOWN', details: { id: 'order-7', keyId: newKey.id } };
+    await expect(keyless.send('And?', { sessionId: 'order-7' })).rejects.toMatchObject(missing);
+    await expect(keyless.resume('order-7')).rejects.toMatchObject(missing);
+    await expect(keyless.approvals.resolve({ id: waits?.id ?? '', approved: true })).rejects.toMatchObject(
+      missing,
+    );
+    expect([await below.checkpoints.load('order-7'), charged]).toEqual([before, []]);
+    await keyless.send('Charge 42.00.', { sessionId: 'order-8' });
+    expect(JSON.stringify(await below.checkpoints.load('order-8'))).toContain('Charge 42.00.');
+    await expect(agent.resume('order-8')).rejects.toMatchObject({ code: 'LOUSHO_STORE_NOT_SEALED' });
+  });
 });
+
+/** It asks before it charges, then says that it did. */
+function payingAgent(store: AgentStore, charged: unknown[]): Agent {
+  return createAgent({
+    provider: mockModel([{ toolCalls: [{ name: 'charge', args: { cents: 4200 } }] }, 'Paid.'], {
+      answerBy: 'step',
+    }),
+    tools: [
+      defineTool({
+        name: 'charge',
+        description: 'Charges the card.',
+        input: { type: 'object', properties: { cents: { type: 'number' } } },
+        needsApproval: true,
+        execute: async (args) => void charged.push(args),
+      }),
+    ],
+    store,
+  });
+}
 
 async function saveEverything(store: AgentStore): Promise<void> {
   await store.checkpoints?.save('order-7', inProgress());
