@@ -23,10 +23,12 @@ import {
 import { LogFolder, type FolderListing } from './log-folder.ts';
 import { encodeLog, standsOnBase, stateOf, type EncodedLog, type StoredLog } from './log-reader.ts';
 import type { Numbering } from './numbering.ts';
+import type { StorePlace } from './store-place.ts';
 
 export interface EventLogsDeps {
   /** The folder of all logs of this kind. */
   readonly root: string;
+  readonly place: StorePlace;
   readonly generations: Generations;
   readonly numbering: Numbering;
   /** Whether a save may take the place of a state that nobody can read. */
@@ -84,6 +86,8 @@ export class EventLogs {
     const folder = this.folderOf(id);
     let limit = options.knownLimit;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      // What is appended to a log that is known goes into that file, and tells itself whether it is still there.
+      if (limit === undefined || this.#known.get(id) === undefined) await this.#deps.place.assertSame();
       limit ??= await options.limit(folder, await folder.list());
       if (limit === undefined) return false;
       const found = await this.#find(folder, id);

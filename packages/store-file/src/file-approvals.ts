@@ -15,9 +15,11 @@ import { fileNameOf } from './file-names.ts';
 import type { KeyedQueue } from './keyed-queue.ts';
 import type { Operations } from './operations.ts';
 import type { StoreFormat } from './store-format.ts';
+import type { StorePlace } from './store-place.ts';
 
 export interface ApprovalsDeps {
   readonly disk: Disk;
+  readonly place: StorePlace;
   /** The folder of all approvals. */
   readonly root: string;
   readonly operations: Operations;
@@ -37,13 +39,14 @@ export class FileApprovals implements ApprovalStore {
   }
 
   async save(record: ApprovalRecord): Promise<void> {
-    const { disk, root, operations, format, queue } = this.#deps;
+    const { disk, place, root, operations, format, queue } = this.#deps;
     const { id } = record;
     assertCheckpointId(id);
     await operations.perform({ name: 'approvals.save', id, kind: 'write' }, async () => {
       const bytes = encodeRecord(record);
       await format.assertWritable();
       await queue.run(id, async () => {
+        await place.assertSame();
         await disk.makeFolders(root);
         // 1. The whole record under a name that nobody looks for. Crash here: it is swept away later.
         const temp = await disk.writeTemp(root, bytes, { sync: true });
@@ -103,7 +106,8 @@ export class FileApprovals implements ApprovalStore {
   }
 
   async remove(id: string): Promise<boolean> {
-    const { disk, root } = this.#deps;
+    const { disk, place, root } = this.#deps;
+    await place.assertSame();
     if (await this.#isOfAnother(id)) return false;
     const isRemoved = await disk.remove(this.#fileOf(id));
     if (isRemoved) await disk.syncFolder(root);

@@ -13,9 +13,11 @@ import type { Generations } from './generations.ts';
 import type { KeyedQueue } from './keyed-queue.ts';
 import { noLease, type LeaseFiles, type StoredLease } from './lease-files.ts';
 import type { FolderListing, LogFolder } from './log-folder.ts';
+import type { StorePlace } from './store-place.ts';
 
 export interface LeasesDeps {
   readonly clock: Clock;
+  readonly place: StorePlace;
   readonly files: LeaseFiles;
   readonly judge: LeaseJudge;
   readonly liveOwners: LiveOwners;
@@ -31,6 +33,8 @@ interface HeldLease {
   readonly owner: string;
   readonly fence: number;
   readonly number: number;
+  /** Identity of the folder of all runs. */
+  readonly root: string | undefined;
 }
 
 /** Each time another process was faster; that this happens so often is no accident. */
@@ -45,9 +49,10 @@ export class FileLeases {
   }
 
   async acquire(id: string, owner: string, ttlMs: number): Promise<Lease | false> {
-    const { judge, leaseQueue } = this.#deps;
+    const { judge, leaseQueue, place } = this.#deps;
     judge.watchDelays();
     return leaseQueue.run(id, async () => {
+      await place.assertSame();
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
         const lease = await this.#tryToAcquire(id, owner, ttlMs);
         if (lease !== 'again') return lease;
@@ -59,11 +64,13 @@ export class FileLeases {
   async renew(id: string, owner: string, ttlMs: number, fence: number | undefined): Promise<boolean> {
     const { judge, leaseQueue, liveOwners } = this.#deps;
     judge.watchDelays();
-    const renewed = await leaseQueue.run(id, () =>
-      this.#rewriteOwn(id, (record) => {
+    const renewed = await leaseQueue.run(id, async () => {
+      const lease = await this.#rewriteOwn(id, (record) => {
         return extendLease(record, { owner, fence, ttlMs, nowMs: this.#deps.clock.wallMs() });
-      }),
-    );
+      });
+      if (lease === undefined) await this.#assertEnded(id, owner, fence);
+      return lease;
+    });
     if (renewed === undefined) liveOwners.remove(id, owner, fence);
     return renewed !== undefined;
   }
@@ -97,9 +104,10 @@ export class FileLeases {
   ): Promise<number | undefined> {
     const stored = await this.#deps.files.newest(folder, listing);
     if (stored !== undefined && holdsLease(stored.record, owner, fence)) {
-      this.#held.set(id, { owner, fence: stored.record.fence, number: stored.number });
+      await this.#hold(folder, id, stored);
       return stored.number;
     }
+    await this.#assertEnded(id, owner, fence);
     this.#deps.liveOwners.remove(id, owner, fence);
     if (this.#held.get(id)?.owner === owner) this.#held.delete(id);
     return undefined;
@@ -146,7 +154,7 @@ export class FileLeases {
     const renewed = await this.#rewriteOwn(id, (record) => {
       return extendLease(record, { owner, ttlMs, nowMs: this.#deps.clock.wallMs() });
     });
-    return renewed === undefined ? 'again' : this.#hold(renewed);
+    return renewed === undefined ? 'again' : this.#hold(this.#deps.logs.folderOf(id), id, renewed);
   }
 
   async #takeOver(
@@ -180,7 +188,7 @@ export class FileLeases {
       throw error;
     }
     const after = await folder.list();
-    if (after?.topLease === claimed.number) return this.#hold(claimed);
+    if (after?.topLease === claimed.number) return this.#hold(folder, id, claimed);
     // All that took so long that somebody else has the run by now.
     liveOwners.remove(id, owner);
     return 'again';
@@ -196,9 +204,32 @@ export class FileLeases {
     }
   }
 
-  #hold({ number, record }: StoredLease): Lease {
-    this.#held.set(record.id, { owner: record.owner, fence: record.fence, number });
-    return { fence: record.fence };
+  /**
+   * Of a lease that does not count any more: somebody took a higher number, or deleted the run, which leaves its number below the floor
+   * and the folder of all runs where it was. Otherwise the files were taken away. @throws LOUSHO_STORE_REPLACED
+   */
+  async #assertEnded(id: string, owner: string, fence: number | undefined): Promise<void> {
+    const held = this.#held.get(id);
+    if (held?.owner !== owner || (fence !== undefined && held.fence !== fence)) return;
+    const { files, logs, place } = this.#deps;
+    const folder = logs.folderOf(id);
+    if (((await folder.list())?.top ?? 0) >= held.number) return;
+    const isSameRoot = (await this.#identityOf(folder.root)) === held.root;
+    if (isSameRoot && (await files.floor.read()) >= held.number) return;
+    throw place.replaced(folder.pathOf(held.number, 'lease'));
+  }
+
+  async #hold(
+    folder: LogFolder,
+    id: string,
+    { number, record: { owner, fence } }: StoredLease,
+  ): Promise<Lease> {
+    this.#held.set(id, { owner, fence, number, root: await this.#identityOf(folder.root) });
+    return { fence };
+  }
+
+  async #identityOf(folder: string): Promise<string | undefined> {
+    return (await this.#deps.files.disk.statIfThere(folder))?.identity;
   }
 
   /** Writes over the lease that counts, if `change` allows it. `undefined` when it does not, or not any more. */
@@ -206,7 +237,8 @@ export class FileLeases {
     id: string,
     change: (record: LeaseRecord) => LeaseRecord | null,
   ): Promise<StoredLease | undefined> {
-    const { files, logs } = this.#deps;
+    const { files, logs, place } = this.#deps;
+    await place.assertSame();
     const folder = logs.folderOf(id);
     for (let listing = await folder.list(); ;) {
       const stored = await files.newest(folder, listing);

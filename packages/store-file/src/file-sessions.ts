@@ -18,6 +18,7 @@ import { LogFolder } from './log-folder.ts';
 import type { LogKind } from './log-reader.ts';
 import type { Operations } from './operations.ts';
 import type { StoreFormat } from './store-format.ts';
+import type { StorePlace } from './store-place.ts';
 
 export const sessionKind: LogKind = {
   kind: 'session',
@@ -34,6 +35,7 @@ export const sessionKind: LogKind = {
 export interface SessionsDeps {
   /** The folder of all sessions. */
   readonly root: string;
+  readonly place: StorePlace;
   readonly logs: EventLogs;
   readonly generations: Generations;
   readonly operations: Operations;
@@ -125,8 +127,9 @@ export class FileSessions implements SessionStore {
   }
 
   async remove(id: string): Promise<void> {
-    const { queue, logs } = this.#deps;
+    const { queue, logs, place } = this.#deps;
     await queue.run(id, async () => {
+      await place.assertSame();
       await logs.forget(id);
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) if (await this.#tryToRemove(id)) return;
       throw new Error(`the session "${id}" was written by others all the time`);

@@ -30,7 +30,7 @@ export interface FileStoreOptions extends StoreOptions, DurabilityOptions {}
 /**
  * Runs, approvals and sessions in a folder on a local disk, for any number of processes of one machine. Nothing is created before the
  * first save; missing folders are made then. Claims: atomic leases, `durable: 'power'`, strong.
- * @throws synchronously LOUSHO_CONFIG_INVALID
+ * @throws synchronously LOUSHO_CONFIG_INVALID; the first call rejects with it when `dir` is a file or may not be made
  */
 export function fileStore(dir: string, options: FileStoreOptions = {}): FullAgentStore {
   const parts = openParts(dir, options);

@@ -6,8 +6,7 @@ export interface FileStat {
   readonly size: number;
   /** Tells this file from every other one. */
   readonly identity: string;
-  /** 0: it has no name any more. */
-  readonly names: number;
+  readonly isFolder: boolean;
   /** Since it was last written. */
   readonly ageMs: number;
 }
@@ -64,7 +63,7 @@ export const nodeFileSystem: FileSystem = {
     return {
       size: stats.size,
       identity: `${stats.dev}:${stats.ino}`,
-      names: stats.nlink,
+      isFolder: stats.isDirectory(),
       ageMs: platformClock.wallMs() - stats.mtimeMs,
     };
   },

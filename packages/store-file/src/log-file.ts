@@ -93,7 +93,7 @@ export class LogFile implements FileOnDisk {
     await descriptors.use(this, (fd) => this.#add(fd, encodeForcedSeal(), 1, { sync: false }));
   }
 
-  /** Whether nobody wrote anything between what was seen and this line. */
+  /** Whether nobody wrote anything between what was seen and this line. `sync`: it is a save, which has to stay and to be found. */
   async #add(
     fd: number,
     line: EncodedLine,
@@ -107,11 +107,16 @@ export class LogFile implements FileOnDisk {
     const progress = { written: 0 };
     try {
       await this.disk.writeAll(fd, bytes, progress);
-      const [stat] = await Promise.all([fs.stat(fd), sync && isSynced ? fs.syncData(fd) : undefined]);
-      // Whoever deletes a log seals it first, so nobody of us did.
-      if (sync && stat.names === 0 && stat.size === size + bytes.length)
+      if (!sync) return (await fs.stat(fd)).size === size + bytes.length;
+      const [atPath] = await Promise.all([
+        this.disk.statIfThere(this.path),
+        isSynced ? fs.syncData(fd) : undefined,
+      ]);
+      if (atPath?.identity === this.identity) return atPath.size === size + bytes.length;
+      // Whoever takes a log away seals it first. If nothing is behind the save, nobody of us did.
+      if ((await fs.stat(fd)).size === size + bytes.length)
         throw new SDKError('LOUSHO_STORE_REPLACED', { path: this.path });
-      return stat.size === size + bytes.length;
+      return false;
     } catch (error) {
       await this.#takeBack(fd, size, progress.written);
       throw error;

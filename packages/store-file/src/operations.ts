@@ -1,14 +1,20 @@
-/** The door of the store: what comes in is counted, so that closing can wait for it, and what goes wrong gets its code. */
+/**
+ * The door of the store: what comes in is counted, so that closing can wait for it, what goes wrong gets its code, and no write is
+ * acknowledged that went into a folder which is not at its path any more.
+ */
 import { closedError, operationError, type Operation } from './file-errors.ts';
+import type { StorePlace } from './store-place.ts';
 
 export class Operations {
   readonly #running = new Set<Promise<unknown>>();
   #isClosed = false;
 
+  constructor(readonly place: StorePlace) {}
+
   /** @throws LOUSHO_STORE_CLOSED, and what the task throws, with a code */
   async perform<Value>(operation: Operation, task: () => Promise<Value>): Promise<Value> {
     if (this.#isClosed) throw closedError(operation.name);
-    const outcome = task();
+    const outcome = operation.kind === 'write' ? this.#write(task) : task();
     this.#running.add(outcome);
     try {
       return await outcome;
@@ -17,6 +23,18 @@ export class Operations {
     } finally {
       this.#running.delete(outcome);
     }
+  }
+
+  async #write<Value>(task: () => Promise<Value>): Promise<Value> {
+    let value: Value;
+    try {
+      value = await task();
+    } catch (error) {
+      throw await this.place.explain(error);
+    }
+    // Also for a refusal: in an empty folder nobody has a lease.
+    await this.place.assertSame();
+    return value;
   }
 
   /** Refuses what comes from now on, and resolves when everything before has its outcome. */

@@ -6,9 +6,11 @@ import type { FileLeases } from './file-leases.ts';
 import type { Generations, SealedLog } from './generations.ts';
 import type { KeyedQueue } from './keyed-queue.ts';
 import type { FolderListing, LogFolder } from './log-folder.ts';
+import type { StorePlace } from './store-place.ts';
 
 export interface RemovalDeps {
   readonly disk: Disk;
+  readonly place: StorePlace;
   readonly floor: FenceFloor;
   readonly logs: EventLogs;
   readonly generations: Generations;
@@ -37,10 +39,11 @@ export class RunRemoval {
 
   /** Whether it was removed. An unknown id is fine. */
   async remove(id: string, options: RemoveOptions): Promise<boolean> {
-    const { leaseQueue, logQueue, logs } = this.#deps;
+    const { leaseQueue, logQueue, logs, place } = this.#deps;
     const folder = logs.folderOf(id);
     return leaseQueue.run(id, () =>
       logQueue.run(id, async () => {
+        await place.assertSame();
         await logs.forget(id);
         for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
           const outcome = await this.#tryToRemove(folder, id, options);

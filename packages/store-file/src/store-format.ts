@@ -3,10 +3,12 @@ import path from 'node:path';
 import { ConfigurationError, SDKError } from '@lousho/contract';
 import type { Disk } from './disk.ts';
 import { FILE_FORMAT } from './log-lines.ts';
+import type { StorePlace } from './store-place.ts';
 
 export interface StoreFormatDeps {
   readonly disk: Disk;
   readonly folder: string;
+  readonly place: StorePlace;
   /** Where files are written on their way to their names. */
   readonly tempFolders: readonly string[];
   readonly networkKindOf: (folder: string) => string | undefined;
@@ -24,10 +26,16 @@ export class StoreFormat {
     this.#file = path.join(deps.folder, 'format.json');
   }
 
-  /** Before anything is read. A folder that is not there yet is fine. @throws LOUSHO_STORE_VERSION_UNSUPPORTED, LOUSHO_STORE_READ_FAILED */
+  /**
+   * Before anything is read. A folder that is not there yet is fine.
+   * @throws LOUSHO_CONFIG_INVALID, LOUSHO_STORE_VERSION_UNSUPPORTED, LOUSHO_STORE_READ_FAILED
+   */
   async assertReadable(): Promise<void> {
     if (this.#isKnown) return;
-    const bytes = await this.#deps.disk.readIfThere(this.#file);
+    const { disk, place } = this.#deps;
+    // Before the file in it: what is exchanged in between is taken for exchanged later.
+    const identity = await place.look();
+    const bytes = await disk.readIfThere(this.#file);
     if (bytes === undefined) return;
     const found = formatOf(bytes.toString('utf8'));
     if (found === undefined)
@@ -38,6 +46,7 @@ export class StoreFormat {
       );
     if (found > FILE_FORMAT)
       throw new ConfigurationError('LOUSHO_STORE_VERSION_UNSUPPORTED', { found, supported: FILE_FORMAT });
+    place.keep(identity);
     this.#isKnown = true;
   }
 
@@ -55,7 +64,10 @@ export class StoreFormat {
 
   async #makeWritable(): Promise<void> {
     await this.assertReadable();
-    if (!this.#isKnown) await this.#write();
+    if (!this.#isKnown)
+      await this.#write().catch((error: unknown) => {
+        throw this.#deps.place.explainUnmade(error);
+      });
     // Another process may have been first, with another format.
     await this.assertReadable();
     const { disk, tempFolders } = this.#deps;

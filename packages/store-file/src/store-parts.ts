@@ -34,6 +34,7 @@ import { resolvePlan } from './prune-decisions.ts';
 import { keepRetention } from './retention.ts';
 import { RunRemoval } from './run-removal.ts';
 import { StoreFormat } from './store-format.ts';
+import { StorePlace } from './store-place.ts';
 
 export interface StoreParts {
   readonly checkpoints: FullCheckpointStore;
@@ -63,14 +64,23 @@ export function storeParts(options: PartsOptions): StoreParts {
   const writer = ids.random().slice(0, 8);
   const disk = new Disk(fs, durability === 'power', ids);
   const descriptors = new Descriptors(disk);
-  const operations = new Operations();
+  const place = new StorePlace(disk, folder);
+  const operations = new Operations(place);
   const tempFolders = [folder, runsRoot, approvalsRoot, sessionsRoot];
-  const format = new StoreFormat({ disk, folder, tempFolders, warn, networkKindOf: options.networkKindOf });
+  const format = new StoreFormat({
+    disk,
+    folder,
+    place,
+    tempFolders,
+    warn,
+    networkKindOf: options.networkKindOf,
+  });
   const [logQueue, leaseQueue] = [new KeyedQueue(), new KeyedQueue()];
 
   const sessionGenerations = new Generations(disk, descriptors, sessionKind);
   const sessionLogs = new EventLogs({
     root: sessionsRoot,
+    place,
     generations: sessionGenerations,
     numbering: sessionNumbering,
     // Its revision is not known, so nobody can have expected it.
@@ -78,7 +88,15 @@ export function storeParts(options: PartsOptions): StoreParts {
     storedBy: () => undefined,
   });
   const sessions = new FileSessions({
-    ...{ root: sessionsRoot, logs: sessionLogs, generations: sessionGenerations, operations, format, writer },
+    ...{
+      root: sessionsRoot,
+      place,
+      logs: sessionLogs,
+      generations: sessionGenerations,
+      operations,
+      format,
+      writer,
+    },
     queue: new KeyedQueue(),
   });
 
@@ -94,6 +112,7 @@ export function storeParts(options: PartsOptions): StoreParts {
   const generations = new Generations(disk, descriptors, runKind);
   const logs = new EventLogs({
     root: runsRoot,
+    place,
     generations,
     numbering: runNumbering(leaseFiles, generations),
     heals: true,
@@ -105,13 +124,13 @@ export function storeParts(options: PartsOptions): StoreParts {
   const liveOwners = new LiveOwners(folder);
   const judge = new LeaseJudge(ports, liveOwners);
   const leases = new FileLeases({
-    ...{ clock, judge, liveOwners, logs, generations, logQueue, leaseQueue },
+    ...{ clock, place, judge, liveOwners, logs, generations, logQueue, leaseQueue },
     files: leaseFiles,
   });
-  const removal = new RunRemoval({ disk, floor, logs, generations, leases, logQueue, leaseQueue });
+  const removal = new RunRemoval({ disk, place, floor, logs, generations, leases, logQueue, leaseQueue });
   const lists = new CheckpointLists(disk, runsRoot, generations);
   const approvals = new FileApprovals({
-    ...{ disk, root: approvalsRoot, operations, format },
+    ...{ disk, place, root: approvalsRoot, operations, format },
     queue: new KeyedQueue(),
   });
   const pruning = new Pruning({ clock, historyLimit, logs, leases, lists, removal, approvals, sessions });
