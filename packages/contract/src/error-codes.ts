@@ -181,7 +181,7 @@ export const errorTable: { readonly [C in ErrorCode]: ErrorEntry<ErrorDetails[C]
     message: (d) => `The stored ${d.record} "${d.id}" is damaged.`,
     hint: (d) =>
       d.record === 'session'
-        ? 'Restore it from a backup, or drop it with agent.session({ id }).clear().'
+        ? 'Restore it from a backup, or drop it with store.sessions.delete(id).'
         : 'Restore it from a backup, or drop it with store.checkpoints.delete(id).',
   },
   LOUSHO_CHECKPOINT_NOT_FOUND: {
