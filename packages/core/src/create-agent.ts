@@ -10,11 +10,11 @@ import {
 import {
   executePlan,
   planSend,
+  requireKnownOptions,
   resolveEngine,
   streamPlan,
-  type OrderPlan,
-  requireKnownOptions,
   type OptionNames,
+  type OrderPlan,
 } from '@lousho/executor/wiring';
 import { resolveAgentConfig, type AgentConfig, type AgentParts } from './agent-config.ts';
 import type { AbortOptions, Agent, SendOptions } from './agent.ts';
@@ -74,8 +74,15 @@ function planInput(parts: AgentParts, live: LiveRuns, input: AgentInput, options
 }
 
 const everySendOption: OptionNames<SendOptions> = {
-  ...{ sessionId: true, inputId: true, signal: true, metadata: true, principal: true, businessState: true },
-  ...{ maxSteps: true, modelSettings: true, approvalTtlMs: true },
+  sessionId: true,
+  inputId: true,
+  signal: true,
+  metadata: true,
+  principal: true,
+  businessState: true,
+  maxSteps: true,
+  modelSettings: true,
+  approvalTtlMs: true,
 };
 
 /** What is mistyped here would run without its store. */

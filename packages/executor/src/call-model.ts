@@ -82,8 +82,8 @@ function modelIdOf(run: Run): string {
   return run.agent.model ?? run.agent.provider.modelId;
 }
 
-/** @throws what a provider throws at once, too */
-function ask(run: Run, request: LLMRequest, heard: HeardSoFar): Promise<LLMResponse> {
+/** Async: a provider in plain JavaScript may give its response, or throw, without a promise. */
+async function ask(run: Run, request: LLMRequest, heard: HeardSoFar): Promise<LLMResponse> {
   const work = (): Promise<LLMResponse> =>
     run.isStreaming && run.agent.provider.stream
       ? listen(run, request, heard)

@@ -1,6 +1,7 @@
 /** Odd corners, each found by looking for what could still go wrong. */
-import { SDKError } from '@lousho/contract';
+import { SDKError, type LLMProvider } from '@lousho/contract';
 import { describe, expect, it } from 'vitest';
+import { AgentExecutor } from '../src/index.ts';
 import {
   calling,
   givenStorage,
@@ -63,6 +64,14 @@ describe('a run that an encrypted store has sealed, met by an agent that has no 
       expect(await given.world.inbox()).toHaveLength(1);
     },
   );
+});
+
+it('a provider in plain JavaScript may answer without a promise', async () => {
+  const message = { role: 'assistant', content: [{ type: 'text', text: 'hello' }] };
+  const response = { message, finishReason: 'stop', usage: { inputTokens: 1, outputTokens: 1 } };
+  const provider = { providerId: 'p', modelId: 'm', generate: () => response } as unknown as LLMProvider;
+  const { text } = await AgentExecutor.execute({ agent: {}, input: 'hi', provider });
+  expect(text).toBe('hello');
 });
 
 it('an approval that lives longer than time itself is no reason to fail', async () => {
