@@ -87,8 +87,8 @@ const crash: fc.Arbitrary<CrashPoint> = fc
 const process: fc.Arbitrary<PlannedProcess> = fc.record({
   asks: fc.constantFrom('same', 'same', 'same without id', 'resume', 'new'),
   dies: fc.option(crash, { nil: undefined, freq: 4 }),
-  modelFailsAt: fc.option(fc.nat({ max: 2 }), { nil: undefined, freq: 1 }),
-  abortsInModelCall: fc.option(fc.nat({ max: 2 }), { nil: undefined, freq: 1 }),
+  modelFailsAt: fc.option(fc.nat({ max: 2 }), { nil: undefined, freq: 2 }),
+  abortsInModelCall: fc.option(fc.nat({ max: 2 }), { nil: undefined, freq: 2 }),
   isStreamed: fc.boolean(),
 });
 
