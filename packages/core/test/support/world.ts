@@ -11,7 +11,7 @@ import { afterEach, beforeEach, describe } from 'vitest';
 import { createAgent, type Agent, type AgentConfig } from '../../src/index.ts';
 import { patientClock, type PatientClock } from './patient-clock.ts';
 
-type StoreName = 'memory' | 'sqlite' | 'file';
+export type StoreName = 'memory' | 'sqlite' | 'file';
 /** Left out: what the process gives. */
 export type ProcessAgentConfig = Omit<AgentConfig, 'ports'>;
 
@@ -32,13 +32,13 @@ export interface World extends Process {
 }
 
 /** Runs one and the same suite on every store. */
-export function onEveryStore(title: string, suite: (world: World) => void): void {
+export function onEveryStore(title: string, suite: (world: World, name: StoreName) => void): void {
   for (const name of Object.keys(storages) as StoreName[]) {
     describe(`${title} (${name})`, () => {
       const world = new StoredWorld(storages[name]);
       beforeEach(() => world.begin());
       afterEach(() => world.end());
-      suite(world);
+      suite(world, name);
     });
   }
 }
