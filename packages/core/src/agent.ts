@@ -6,6 +6,7 @@ import type {
   ApprovalKind,
   ApprovalRequest,
   ExecutionResult,
+  FinishedResult,
   ModelSettings,
   PendingKind,
   StoredError,
@@ -44,9 +45,9 @@ export interface InterruptedRun extends PendingBase {
   readonly lastError?: StoredError;
   /** Failed attempts in a row. */
   readonly attempts?: number;
-  /** A person stopped it. */
+  /** A person stopped it; `recover()` leaves it alone. */
   readonly aborted?: true;
-  /** Recovery gave up on it. */
+  /** `recover()` gave up on it. */
   readonly parked?: true;
 }
 export interface PausedRun extends PendingBase {
@@ -60,6 +61,33 @@ export interface PausedRun extends PendingBase {
   readonly parked?: never;
 }
 export type PendingRun = InterruptedRun | PausedRun;
+
+export interface RecoverOptions {
+  /** From the end of one look at the store to the next. Default 30,000; the first look is at once. */
+  readonly intervalMs?: number | undefined;
+  /** Runs at a time. Default 4. */
+  readonly concurrency?: number | undefined;
+  /** Starts without progress before a run is parked. Default 10. */
+  readonly maxAttempts?: number | undefined;
+  /** Needed on a store whose reads may be stale: only runs at rest for 90 seconds are touched. */
+  readonly eventualConsistency?: boolean | undefined;
+  /** As `stop()`. */
+  readonly signal?: AbortSignal | undefined;
+  /** A run that it finished. */
+  readonly onRecovered?: ((run: PendingRun, result: FinishedResult) => void | Promise<void>) | undefined;
+  /** A look at the store that failed (`run` absent), a run that failed or was parked, or an `onRecovered` that threw. */
+  readonly onError?: ((error: unknown, run?: PendingRun) => void | Promise<void>) | undefined;
+}
+/** A loop in the background. */
+export interface LoopHandle {
+  /**
+   * Starts nothing new and suspends what it runs: running calls have `timeoutMs` (default 10,000) to end and are recorded, nothing is
+   * recorded as cancelled, leases are released. Never rejects.
+   */
+  stop(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
+  /** Resolves when the loop has stopped and everything settled, its callbacks included. Never rejects. */
+  readonly done: Promise<void>;
+}
 
 export interface Approvals {
   /** What waits for a person, oldest first. */
@@ -104,10 +132,16 @@ export interface Agent {
   runOnce(id: string, input: AgentInput, options?: Omit<SendOptions, 'sessionId'>): Promise<ExecutionResult>;
   /** Unfinished runs of the store, oldest save first. @throws LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE, LOUSHO_CONFIG_INVALID (no `list`) */
   pending(): Promise<readonly PendingRun[]>;
+  /**
+   * Looks for interrupted runs of this agent's name, again and again, and finishes them; expired approvals are denied. A run that makes no
+   * progress is started ever more seldom, and parked after `maxAttempts` starts. For every replica. Keeps the process alive until stopped.
+   * @throws synchronously LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE, LOUSHO_CONFIG_INVALID (no `list`; an option), LOUSHO_SHUTDOWN
+   */
+  recover(options?: RecoverOptions): LoopHandle;
   readonly approvals: Approvals;
   /**
    * The process goes away: starts nothing new, lets running calls finish up to `timeoutMs` (default 10,000), records what settled,
-   * releases the leases. Calls in flight reject with LOUSHO_SHUTDOWN. Closes no store.
+   * releases the leases. Calls in flight reject with LOUSHO_SHUTDOWN. Stops `recover()`; closes no store.
    */
   shutdown(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
 }

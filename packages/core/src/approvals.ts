@@ -54,6 +54,11 @@ export function decideInCode(
   });
 }
 
+/** Nobody decided in time: a denial, and the run goes on when it was the last one open. @throws what `resolve` does */
+export function denyExpired(parts: AgentParts, live: LiveRuns, id: string): Promise<ExecutionResult> {
+  return decide({ ...wire(parts, live, { id, approved: false }, {}), decidedBy: 'expiry' });
+}
+
 /** @throws LOUSHO_SHUTDOWN, LOUSHO_CONFIG_MISSING_APPROVAL_STORE */
 function wire(
   parts: AgentParts,

@@ -21,6 +21,7 @@ import type { AbortOptions, Agent, SendOptions } from './agent.ts';
 import { agentApprovals, decideInCode } from './approvals.ts';
 import { pendingRuns } from './pending-runs.ts';
 import { LiveRuns } from './live-runs.ts';
+import { startRecovery } from './recover.ts';
 
 /** @throws synchronously LOUSHO_CONFIG_INVALID, LOUSHO_STORE_VERSION_UNSUPPORTED. */
 export function createAgent(config: AgentConfig): Agent {
@@ -44,6 +45,7 @@ export function createAgent(config: AgentConfig): Agent {
       return decideInCode(parts, live, await sendAndWait(plan), options);
     },
     pending: () => pendingRuns(parts.checkpoints),
+    recover: (options = {}) => startRecovery(parts, live, options),
     approvals: agentApprovals(parts, live),
     async shutdown({ timeoutMs = 10_000 } = {}) {
       if (typeof timeoutMs !== 'number' || !(timeoutMs >= 0)) {

@@ -6,8 +6,10 @@ export type {
   Agent,
   Approvals,
   InterruptedRun,
+  LoopHandle,
   PausedRun,
   PendingRun,
+  RecoverOptions,
   SendOptions,
 } from './agent.ts';
 

@@ -1,4 +1,4 @@
-/** What an agent executes right now, so that a shutdown can end it and wait for it. */
+/** What an agent, or one loop of it, executes right now, so that a shutdown can end it and wait for it. */
 import { SDKError, type Clock } from '@lousho/contract';
 import type { RunStop } from '@lousho/executor/wiring';
 
@@ -8,20 +8,32 @@ const GIVE_UP_AFTER_MS = 1_000;
 export class LiveRuns {
   readonly #stops = new Set<RunStop>();
   #underWayCount = 0;
-  #isClosed = false;
+  readonly #closing = new AbortController();
   #whenIdle: (() => void)[] = [];
+  readonly #loops = new Set<LiveRuns>();
 
-  constructor(readonly clock: Clock) {}
+  /** @param agent What else the agent executes, when this is a loop of it: its runs are the agent's, too. */
+  constructor(
+    readonly clock: Clock,
+    readonly agent?: LiveRuns,
+  ) {
+    if (agent !== undefined) agent.#loops.add(this);
+  }
+
+  /** Aborts when nothing new may start. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
 
   /** @throws LOUSHO_SHUTDOWN */
   requireOpen(): void {
-    if (this.#isClosed) throw new SDKError('LOUSHO_SHUTDOWN', {});
+    if (this.closing.aborted) throw new SDKError('LOUSHO_SHUTDOWN', {});
   }
 
   /** The returned function says that the run has ended. */
   add(stop: RunStop): () => void {
     this.#stops.add(stop);
-    if (this.#isClosed) stop.shutDown(0);
+    if (this.closing.aborted) stop.shutDown(0);
     const end = this.#begin();
     return () => {
       this.#stops.delete(stop);
@@ -41,7 +53,9 @@ export class LiveRuns {
 
   /** Starts nothing new; resolves when everything has ended, at the latest a moment after `timeoutMs`. */
   async shutDown(timeoutMs: number): Promise<void> {
-    this.#isClosed = true;
+    this.#closing.abort();
+    if (this.agent !== undefined) this.agent.#loops.delete(this);
+    for (const loop of this.#loops) void loop.shutDown(timeoutMs);
     for (const stop of this.#stops) stop.shutDown(timeoutMs);
     if (this.#underWayCount === 0) return;
     await new Promise<void>((resolve) => {
@@ -53,9 +67,16 @@ export class LiveRuns {
     });
   }
 
+  /** Resolves when nothing is under way, however long that takes. */
+  async idle(): Promise<void> {
+    if (this.#underWayCount > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
+  }
+
   #begin(): () => void {
     this.#underWayCount += 1;
+    const end = this.agent === undefined ? undefined : this.agent.#begin();
     return () => {
+      end?.();
       this.#underWayCount -= 1;
       if (this.#underWayCount === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     };

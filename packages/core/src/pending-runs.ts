@@ -12,27 +12,44 @@ import type { PendingRun } from './agent.ts';
 
 /** @throws LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE, LOUSHO_CONFIG_INVALID */
 export async function pendingRuns(store: CheckpointStore | undefined): Promise<readonly PendingRun[]> {
+  const found = await unfinishedRuns(requireListable(store, 'agent.pending()'));
+  return found.map(({ run }) => run);
+}
+
+/** @throws synchronously LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE, LOUSHO_CONFIG_INVALID */
+export function requireListable(store: CheckpointStore | undefined, operation: string): CheckpointStore {
   if (store === undefined)
-    throw new ConfigurationError('LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE', { operation: 'agent.pending()' });
+    throw new ConfigurationError('LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE', { operation });
+  if (store.listHeaders === undefined && store.list === undefined) {
+    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
+      option: 'store.checkpoints.list',
+      want: `a function: ${operation} lists the store`,
+    });
+  }
+  return store;
+}
+
+/** A run that is not over, as an operator sees it, with what is decided from; `null` when its record is damaged. */
+export interface UnfinishedRun {
+  readonly run: PendingRun;
+  readonly header: UnfinishedHeader | null;
+}
+
+export async function unfinishedRuns(store: CheckpointStore): Promise<readonly UnfinishedRun[]> {
   const entries = await unfinishedHeaders(store);
   return entries.flatMap(({ sessionId, header, error }) => {
     const id = idOf(sessionId);
     // A store of somebody else may list more than it was asked for.
     if (id === undefined || header?.status === 'finished') return [];
-    return [header === null ? damagedRun(id, error) : pendingRun(id, header)];
+    return [{ run: header === null ? damagedRun(id, error) : pendingRun(id, header), header }];
   });
 }
 
 async function unfinishedHeaders(store: CheckpointStore): Promise<readonly CheckpointHeaderEntry[]> {
   const options = { status: ['in-progress', 'awaiting-approval'] as const };
   if (store.listHeaders !== undefined) return store.listHeaders(options);
-  if (store.list === undefined) {
-    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
-      option: 'store.checkpoints.list',
-      want: 'a function: agent.pending() lists the store',
-    });
-  }
-  return (await store.list(options)).map(({ checkpoint, ...entry }) => ({
+  const entries = (await store.list?.(options)) ?? [];
+  return entries.map(({ checkpoint, ...entry }) => ({
     ...entry,
     header: checkpoint === null ? null : checkpointHeader(checkpoint),
   }));
@@ -63,7 +80,7 @@ function damagedRun(id: PendingId, error: StoredError | undefined): PendingRun {
   return { ...id, step: 0, status: 'in-progress', ...lastError };
 }
 
-type UnfinishedHeader = Exclude<CheckpointHeader, { status: 'finished' }>;
+export type UnfinishedHeader = Exclude<CheckpointHeader, { status: 'finished' }>;
 
 function pendingRun(id: PendingId, header: UnfinishedHeader): PendingRun {
   const { runId, agentName, stepIndex: step, savedAt } = header;

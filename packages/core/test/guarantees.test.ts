@@ -1,6 +1,6 @@
 /**
- * The guarantees to users (docs/contract.md), each by its number and its sentence, on every store. What G16 and G17 say of `recover()` is
- * not here yet; G24 is a matter of each store, and tested there.
+ * The guarantees to users (docs/contract.md), each by its number and its sentence, on every store. G24 is a matter of
+ * each store, and tested there.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -16,6 +16,7 @@ import { manualClock, mockModel, type MockModel, type MockResponse } from '@lous
 import { describe, expect, it } from 'vitest';
 import { createAgent } from '../src/index.ts';
 import { expectValid, lines, refusal, rejection, resultOfCall, results } from './support/read.ts';
+import { failingTool, givenInterrupted, watchedRecovery } from './support/recovery.ts';
 import { watched, storeOf } from './support/stores.ts';
 import { deferred, emailTool, failingOnceTool, gatedTool, spyTool, type SpyTool } from './support/tools.ts';
 import { isOpen, later, letPass, until } from './support/wait.ts';
@@ -364,7 +365,7 @@ onEveryStore('guarantee', (world) => {
     expect((await world.otherProcess().checkpoints.load('job-1'))?.messages).toEqual(result?.messages);
   });
 
-  it('G16 An interrupted run is found by every replica with the same store (agent.pending()).', async () => {
+  it('G16 An interrupted run is found by every replica with the same store (agent.pending()), and recover() finishes it within its interval once its lease is free.', async () => {
     const b = lethalTool('b');
     await givenDeathInTool(world, [calls('b')], b);
     for (const replica of [world.otherProcess(), world.otherProcess()]) {
@@ -372,6 +373,35 @@ onEveryStore('guarantee', (world) => {
       expect(run).toMatchObject({ sessionId: 'job-1', status: 'in-progress' });
       expect(run).not.toHaveProperty('lastError');
     }
+    // The last one held it a while ago, and died: its lease is still there.
+    await world.checkpoints.acquireLease('job-1', 'dead', 30_000);
+    const replicas = [world.otherProcess(), world.otherProcess()].map((replica) =>
+      watchedRecovery(replica.agent({ provider: mockModel(['Done.']), tools: [b.tool] }), {
+        intervalMs: 5_000,
+      }),
+    );
+    const recovered = () => replicas.flatMap((replica) => replica.recovered);
+    await world.clock.advance(25_000);
+    expect(recovered()).toEqual([]);
+    await world.clock.advance(40_000);
+    await until(() => recovered().length > 0);
+    for (const replica of replicas) await replica.stop();
+    expect([recovered(), b.runs.length]).toEqual([['job-1: Done.'], 2]);
+  });
+
+  it('G17 A run that makes no progress is not started for ever: after maxAttempts starts it is left alone, listed, and reported once.', async () => {
+    const poison = failingTool(1_000);
+    await givenInterrupted(world, ['job-1'], poison);
+    const replicas = [world.otherProcess(), world.otherProcess()].map((replica) =>
+      watchedRecovery(replica.agent({ provider: mockModel([]), tools: [poison.tool] }), { maxAttempts: 2 }),
+    );
+    for (let minutes = 0; minutes < 10; minutes += 0.5) await world.clock.advance(30_000);
+    const reports = replicas.flatMap(({ errors }) => errors).filter((error) => error.includes('EXHAUSTED'));
+    expect(reports).toEqual(['job-1: LOUSHO_RECOVERY_EXHAUSTED']);
+    for (const replica of replicas) await replica.stop();
+    expect(poison.runs).toHaveLength(1 + 2);
+    const agent = world.agent({ provider: mockModel([]) });
+    expect(await agent.pending()).toMatchObject([{ sessionId: 'job-1', parked: true }]);
   });
 
   it('G18 An input with an inputId is added to its session once, however often it is sent.', async () => {

@@ -1,10 +1,11 @@
 /** The code blocks that Lousho began with run as they stand, and do what their pages say. See seed-snippets/README.md. */
 import { existsSync } from 'node:fs';
 import { getCheckpointHistory, type AgentStore, type Checkpoint, type Tool } from '@lousho/contract';
+import { fileStore } from '@lousho/store-file';
 import { memoryStore } from '@lousho/store-memory';
 import { SqliteStore } from '@lousho/store-sqlite';
 import { manualClock, mockModel, testPorts } from '@lousho/testing';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ToolRegistry, createAgent } from '../src/index.ts';
 import { lines, refusal, rejection, results } from './support/read.ts';
 import { runSnippet } from './support/snippets.ts';
@@ -82,6 +83,47 @@ describe('the snippets over SQLite', () => {
       stepIndex: 1,
       usage: { modelCalls: 1 },
     });
+  });
+});
+
+describe('en 4: recovery by hand at startup', () => {
+  it('finishes what was interrupted, and says what waits for a person', async () => {
+    const folder = await temporaryFolder();
+    const home = process.cwd();
+    process.chdir(folder.path);
+    try {
+      const work = failingOnceTool('work');
+      const email = emailTool();
+      const tools = [work.tool, email.tool];
+      const before = fileStore('./.lousho');
+      const script = [{ toolCalls: [{ name: 'work' }] }, askForEmail, 'Nothing to do.'];
+      const agent = createAgent({ provider: mockModel(script), tools, store: before });
+      await rejection(agent.send('go', { sessionId: 'job-a' }));
+      const { approvalId } = await agent.send('Email the team', { sessionId: 'job-b' });
+      await agent.send('hi', { sessionId: 'job-c' });
+      await before.close();
+      const provider = mockModel(['Done.']);
+      const run = await runSnippet('en-04-recovery-by-hand', { globals: { provider }, tools });
+      expect(run.error).toBeUndefined();
+      expect(run.printed).toEqual([[`session job-b waits on approval ${approvalId}`]]);
+      expect([provider.calls.length, work.runs.length, email.runs.length]).toEqual([1, 2, 0]);
+      expect(await run.agents[0]?.pending()).toMatchObject([{ sessionId: 'job-b' }]);
+      await run.close();
+    } finally {
+      process.chdir(home);
+      await folder.remove();
+    }
+  });
+});
+
+describe('en 5: recovery in the background', () => {
+  it('finishes the order without a second charge, and ends', async () => {
+    const complained = vi.spyOn(console, 'error');
+    const run = await runSnippet('en-05-recovery-in-the-background', {});
+    expect(run.error).toBeUndefined();
+    expect(run.printed).toEqual([['order-7: Order charged and shipped.'], [1]]);
+    expect(complained).not.toHaveBeenCalled();
+    expect(await run.agents[0]?.pending()).toEqual([]);
   });
 });
 

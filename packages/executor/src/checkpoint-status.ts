@@ -70,7 +70,7 @@ function isPlain(checkpoint: Checkpoint): checkpoint is InProgressCheckpoint {
   );
 }
 
-export function failureOf(checkpoint: Checkpoint): FailureFields {
+function failureOf(checkpoint: Checkpoint): FailureFields {
   return checkpoint.status === 'in-progress' ? checkpoint : {};
 }
 
@@ -90,4 +90,21 @@ export function failedAgain(checkpoint: Checkpoint, lastError: StoredError): Fai
     attempts: Math.min(attempts + 1, Number.MAX_SAFE_INTEGER),
     ...(startsWithoutProgress === undefined ? undefined : { startsWithoutProgress }),
   };
+}
+
+/** One more start. Whoever starts a parked run has mended something: it counts anew. */
+export function begunAgain(checkpoint: Checkpoint, forgiven = 0): FailureFields {
+  const isParked = checkpoint.status === 'in-progress' && checkpoint.parkedAt !== undefined;
+  const before = isParked ? 0 : Math.max(0, (failureOf(checkpoint).startsWithoutProgress ?? 0) - forgiven);
+  return {
+    ...keepFailure(checkpoint),
+    startsWithoutProgress: Math.min(before + 1, Number.MAX_SAFE_INTEGER),
+  };
+}
+
+export function begunOnceLess(checkpoint: Checkpoint): FailureFields {
+  const { startsWithoutProgress = 0, ...failure } = keepFailure(checkpoint);
+  return startsWithoutProgress > 1
+    ? { ...failure, startsWithoutProgress: startsWithoutProgress - 1 }
+    : failure;
 }

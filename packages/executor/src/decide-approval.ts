@@ -53,14 +53,15 @@ function orphaned(checkpoint: Checkpoint | null, approvalId: string): SDKError {
   return new SDKError('LOUSHO_APPROVAL_ORPHANED', { approvalId, ...sessionId });
 }
 
-/** A decision on its way to the run, with who made it: a person, or the agent's `approve`. */
-export type GivenDecision = ApprovalDecision & { readonly source: 'person' | 'callback' };
+/** A decision on its way to the run, with who made it: a person, the agent's `approve`, or nobody in time. */
+export type GivenDecision = ApprovalDecision & { readonly source: Decision['source'] };
 
 /** The decision as the checkpoint keeps it. Too late is a denial, whatever was said. */
 export function decisionOf(given: GivenDecision, approval: CheckpointApproval, nowMs: number): Decision {
   const decidedAt = new Date(nowMs).toISOString();
   const by = given.by === undefined ? undefined : { by: given.by };
-  if (isExpired(approval, nowMs)) return { approved: false, source: 'expiry', decidedAt, ...by };
+  if (given.source === 'expiry' || isExpired(approval, nowMs))
+    return { approved: false, source: 'expiry', decidedAt, ...by };
   return {
     approved: given.approved,
     source: given.source,
@@ -73,6 +74,6 @@ export function decisionOf(given: GivenDecision, approval: CheckpointApproval, n
 }
 
 /** A time that cannot be read never comes. */
-function isExpired(approval: CheckpointApproval, nowMs: number): boolean {
+export function isExpired(approval: Pick<CheckpointApproval, 'expiresAt'>, nowMs: number): boolean {
   return approval.expiresAt !== undefined && Date.parse(approval.expiresAt) <= nowMs;
 }

@@ -23,13 +23,20 @@ export async function executeOrder(order: RunOrder): Promise<ExecutionResult | n
     if (result !== null) reportDone(events, result);
     return result;
   } catch (error) {
-    events.emit('error', { error: errorEvent(error) });
-    events.emit('run.done', { finishReason: 'error', text: '' });
+    if (!isUnasked(order) || events.haveBegun) {
+      events.emit('error', { error: errorEvent(error) });
+      events.emit('run.done', { finishReason: 'error', text: '' });
+    }
     throw error;
   } finally {
     order.input.close();
     order.stop.dispose();
   }
+}
+
+/** Nobody waits for it: when it is turned away, nothing has happened. */
+function isUnasked({ request, decision }: RunOrder): boolean {
+  return request.type === 'recover' || decision?.source === 'expiry';
 }
 
 function reportDone(events: RunEvents, { finishReason, text, usage, approvalIds }: ExecutionResult): void {
@@ -55,7 +62,8 @@ async function underLease(order: RunOrder): Promise<ExecutionResult | null> {
   }
 }
 
-async function takeLease(order: RunOrder): Promise<HeldLease | undefined> {
+/** @throws LOUSHO_SESSION_BUSY */
+export async function takeLease(order: LeaseOrder): Promise<HeldLease | undefined> {
   const { store, engine, checkpointId } = order;
   const { clock, ids } = engine.ports;
   if (engine.lease === undefined || !isLeasingStore(store)) return undefined;
@@ -72,6 +80,8 @@ async function takeLease(order: RunOrder): Promise<HeldLease | undefined> {
 
 /** Two people decide sibling calls at one moment: the first decision is one save, so the second waits for milliseconds. */
 const LEASE_POLL_MS = 25;
+
+type LeaseOrder = Pick<RunOrder, 'store' | 'engine' | 'checkpointId' | 'sessionId' | 'leaseWaitMs'>;
 
 async function openAndExecute(
   order: RunOrder,

@@ -9,6 +9,7 @@ import {
   type ExecutionResult,
 } from '@lousho/contract';
 import { callModel, hookContext, type ModelOutcome } from './call-model.ts';
+import type { Outcome } from './fold.ts';
 import { nextAction } from './next-action.ts';
 import type { Run } from './run.ts';
 import { errorEvent } from './run-events.ts';
@@ -161,15 +162,28 @@ async function stopRun(run: Run, stop: Stop, steps: StepEvents): Promise<Executi
 async function noteFailure(run: Run, error: unknown): Promise<unknown> {
   const { stop } = run;
   if (stop.current?.type === 'lease-lost') return stop.current.error;
-  if (stop.current?.type === 'shutdown' || !isUnfinished(run)) return error;
+  if (!isUnfinished(run)) return error;
+  if (stop.current?.type === 'shutdown') {
+    if (wasCounted(run.checkpoint)) await note(run, { type: 'suspended' }, error);
+    return error;
+  }
   const failedAt = new Date(run.engine.ports.clock.wallMs()).toISOString();
+  await note(run, { type: 'failed', error: { ...storedError(error), failedAt } }, error);
+  return error;
+}
+
+async function note(run: Run, outcome: Outcome, error: unknown): Promise<void> {
   try {
-    await run.commit({ type: 'failed', error: { ...storedError(error), failedAt } });
+    await run.commit(outcome);
   } catch (saveError) {
     // The store does not take it: the caller hears of what went wrong first.
     if (saveError !== error) run.events.emit('error', { error: errorEvent(saveError) });
   }
-  return error;
+}
+
+/** It was started again, and has not got anywhere since. */
+function wasCounted(checkpoint: Checkpoint): boolean {
+  return checkpoint.status === 'in-progress' && checkpoint.startsWithoutProgress !== undefined;
 }
 
 /** A run that fails before its first response leaves the store as it was. */

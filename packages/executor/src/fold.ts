@@ -28,7 +28,15 @@ import {
   type StoredError,
   type ToolResultPart,
 } from '@lousho/contract';
-import { content, failedAgain, failureOf, inProgress, keepFailure, withStatus } from './checkpoint-status.ts';
+import {
+  begunAgain,
+  begunOnceLess,
+  content,
+  failedAgain,
+  inProgress,
+  keepFailure,
+  withStatus,
+} from './checkpoint-status.ts';
 import { placeResults, recordResults, withChild, type RecordedResults } from './record-results.ts';
 
 /** What performing an action gave. */
@@ -62,8 +70,12 @@ export type Outcome =
   | { readonly type: 'childSpent'; readonly child: DelegatedInFlight }
   | { readonly type: 'paused'; readonly approvals: readonly CheckpointApproval[] }
   | { readonly type: 'decided'; readonly approvalId: string; readonly decision: Decision }
-  /** An execution begins on a run that was there before; counted until there is progress. */
-  | { readonly type: 'began' }
+  /** An execution begins on a run that was there before; counted until there is progress, without those that are `forgiven`. */
+  | { readonly type: 'began'; readonly forgiven?: number | undefined }
+  /** Its process goes away before there was progress: the start counts for nothing. */
+  | { readonly type: 'suspended' }
+  /** Recovery gives up on it. */
+  | { readonly type: 'parked'; readonly parkedAt: string }
   /** The resuming agent's own: its instructions and what it is recognised by. */
   | {
       readonly type: 'agentRefreshed';
@@ -171,13 +183,11 @@ function apply(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
     case 'decided':
       return withStatus(decide(checkpoint, outcome));
     case 'began':
-      return withStatus(checkpoint, {
-        ...keepFailure(checkpoint),
-        startsWithoutProgress: Math.min(
-          (failureOf(checkpoint).startsWithoutProgress ?? 0) + 1,
-          Number.MAX_SAFE_INTEGER,
-        ),
-      });
+      return withStatus(checkpoint, begunAgain(checkpoint, outcome.forgiven));
+    case 'suspended':
+      return withStatus(checkpoint, begunOnceLess(checkpoint));
+    case 'parked':
+      return { ...inProgress(checkpoint, keepFailure(checkpoint)), parkedAt: outcome.parkedAt };
     case 'agentRefreshed':
       return {
         ...checkpoint,

@@ -71,7 +71,9 @@ async function openUnfinished(
 ): Promise<Opened> {
   requireSamePrincipal(order, stored);
   const { agent, drift } = await resumingAgent(order, stored);
-  let checkpoint = fold(stored, { type: 'began' });
+  const { request } = order;
+  const forgiven = request.type === 'recover' ? request.forgivenStarts : undefined;
+  let checkpoint = fold(stored, { type: 'began', forgiven });
   checkpoint = fold(checkpoint, {
     type: 'agentRefreshed',
     messages: refreshedMessages(stored.messages, agent),
@@ -80,7 +82,7 @@ async function openUnfinished(
   if (order.businessState !== undefined)
     checkpoint = fold(checkpoint, { type: 'stateGiven', businessState: deepFreeze(order.businessState) });
   if (messages.length === 0) return { checkpoint, agent, drift };
-  const inputId = 'inputId' in order.request ? order.request.inputId : undefined;
+  const inputId = 'inputId' in request ? request.inputId : undefined;
   return { checkpoint: fold(checkpoint, { type: 'input', messages, inputId }), agent, drift };
 }
 

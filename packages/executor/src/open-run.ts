@@ -19,6 +19,13 @@ export type RunRequest =
   | { readonly type: 'once'; readonly messages: readonly Message[]; readonly inputId?: string | undefined }
   /** Continue what is unfinished, with nothing new. */
   | { readonly type: 'resume' }
+  /** `resume` by nobody's wish: only what is still due when the lease is held; a run that is not is left without a word. */
+  | {
+      readonly type: 'recover';
+      readonly isDue: (stored: InProgressCheckpoint) => boolean;
+      /** Starts that do not count: the store failed, not the run. */
+      readonly forgivenStarts: number;
+    }
   | { readonly type: 'decide'; readonly approvalId: string };
 
 export type Opening =
@@ -46,6 +53,10 @@ export function openRun(id: string, stored: Checkpoint | null, request: RunReque
       return openOnce(id, stored, request.messages);
     case 'resume':
       return openResume(id, stored);
+    case 'recover':
+      return stored?.status === 'in-progress' && request.isDue(stored)
+        ? { type: 'resume', stored, messages: [] }
+        : { type: 'nothing' };
     case 'decide':
       return openDecision(stored, request.approvalId);
   }

@@ -100,6 +100,7 @@ export async function planDecision(wired: DecisionWiring): Promise<OrderPlan> {
     await inbox.delete(id);
     throw found.error;
   }
+  const isExpiry = wired.decidedBy === 'expiry';
   return {
     checkpointId,
     sessionId: isEphemeral ? undefined : sessionIdOf(checkpointId),
@@ -113,9 +114,9 @@ export async function planDecision(wired: DecisionWiring): Promise<OrderPlan> {
     engine,
     signal: wired.signal,
     onStart: wired.onStart,
-    whenBusy: 'wait',
-    // An executing run is busy for as long as it likes; another decision only for a moment.
-    leaseWaitMs: isWaiting(found.checkpoint) ? DECISION_LEASE_WAIT_MS : 0,
+    whenBusy: isExpiry ? 'refuse' : 'wait',
+    // An executing run is busy for as long as it likes; another decision only for a moment. What has expired stays so.
+    leaseWaitMs: isWaiting(found.checkpoint) && !isExpiry ? DECISION_LEASE_WAIT_MS : 0,
   };
 }
 

@@ -23,6 +23,10 @@ export class RunEvents {
     this.#run = sessionId === undefined ? { runId } : { runId, sessionId };
   }
 
+  get haveBegun(): boolean {
+    return this.#seq > 0;
+  }
+
   emit<T extends AgentEventType>(type: T, payload: AgentEventMap[T]): void {
     if (this.#sinks.length === 0) return;
     const timestamp = new Date(this.#clock.wallMs()).toISOString();

@@ -50,6 +50,11 @@ export async function inLine<Value>(
   }
 }
 
+/** Whether this process executes the run, or something waits for it. */
+export function isInLine(store: object, id: string): boolean {
+  return linesOfStore.get(store)?.has(id) === true;
+}
+
 function lineOf(store: object, id: string): Line {
   let lines = linesOfStore.get(store);
   if (lines === undefined) linesOfStore.set(store, (lines = new Map<string, Line>()));

@@ -241,8 +241,37 @@ describe('failures', () => {
       lastError: down,
     });
   });
-  it('of a parked run end the parking with the next explicit start', () => {
-    expect(fold(inProgress({ parkedAt: 'then' }), { type: 'began' })).not.toHaveProperty('parkedAt');
+  it('of a parked run end the parking with the next explicit start, which counts anew', () => {
+    const parked = inProgress({ parkedAt: 'then', startsWithoutProgress: 10, attempts: 4, lastError: down });
+    const next = fold(parked, { type: 'began' });
+    expect(next).not.toHaveProperty('parkedAt');
+    expect(next).toMatchObject({ startsWithoutProgress: 1, attempts: 4, lastError: down });
+  });
+  it('are none for a start that was lost to the store', () => {
+    expect(fold(failed, { type: 'began', forgiven: 1 })).toMatchObject({ startsWithoutProgress: 3 });
+    expect(fold(inProgress(), { type: 'began', forgiven: 1 })).toMatchObject({ startsWithoutProgress: 1 });
+  });
+  it('are one less when the process went away before there was progress', () => {
+    expect(fold(failed, { type: 'suspended' })).toMatchObject({
+      startsWithoutProgress: 2,
+      attempts: 2,
+      lastError: down,
+    });
+    const once = fold(inProgress({ startsWithoutProgress: 1 }), { type: 'suspended' });
+    expect(once).not.toHaveProperty('startsWithoutProgress');
+    expect(fold(inProgress(), { type: 'suspended' })).not.toHaveProperty('startsWithoutProgress');
+  });
+  it('stay beside the mark that recovery gave up, and go with progress like it', () => {
+    const parked = fold(failed, { type: 'parked', parkedAt: 'now' });
+    expect(parked).toMatchObject({
+      status: 'in-progress',
+      parkedAt: 'now',
+      startsWithoutProgress: 3,
+      attempts: 2,
+    });
+    const next = fold(parked, response(assistant('', call('a')), { finishReason: 'tool-calls' }));
+    for (const field of ['parkedAt', 'startsWithoutProgress', 'attempts'])
+      expect(next).not.toHaveProperty(field);
   });
 });
 

@@ -19,6 +19,11 @@ const messages = [user('go'), assistant('', call('a'), call('b'))];
 const send = (...given: readonly Message[]): RunRequest => ({ type: 'send', messages: given });
 const once = (...given: readonly Message[]): RunRequest => ({ type: 'once', messages: given });
 const resume: RunRequest = { type: 'resume' };
+const recover = (isDue: boolean): RunRequest => ({
+  type: 'recover',
+  isDue: () => isDue,
+  forgivenStarts: 0,
+});
 const decide = (id: string): RunRequest => ({ type: 'decide', approvalId: id });
 
 const over = finished({ messages: [user('go'), assistant('done')] });
@@ -35,6 +40,11 @@ const audited = {
 
 type Row = readonly [rule: string, stored: Checkpoint | null, request: RunRequest, opening: Partial<Opening>];
 const rows: readonly Row[] = [
+  ['a recovery resumes what is still due', cut, recover(true), { type: 'resume', messages: [] }],
+  ['a recovery leaves what is not due any more', cut, recover(false), { type: 'nothing' }],
+  ['a recovery leaves what waits for a person by now', paused, recover(true), { type: 'nothing' }],
+  ['a recovery leaves what is over by now', over, recover(true), { type: 'nothing' }],
+  ['a recovery leaves what is gone by now', null, recover(true), { type: 'nothing' }],
   ['input for an unknown id starts a run', null, send(user('go')), { type: 'new' }],
   [
     'input for an unfinished run resumes it',

@@ -1,4 +1,4 @@
-/** What the seed snippets import under one name: core and the memory store. */
+/** What the seed snippets import under one name: core and the stores without a native module. */
 export {
   AgentExecutor,
   PropagatingToolError,
@@ -9,4 +9,5 @@ export {
   resumeAfterApproval,
   type LLMProvider,
 } from '../../src/index.ts';
+export { fileStore } from '@lousho/store-file';
 export { memoryStore } from '@lousho/store-memory';
