@@ -19,7 +19,7 @@ import { expectValid, lines, refusal, rejection, resultOfCall, results } from '.
 import { failingTool, givenInterrupted, watchedRecovery } from './support/recovery.ts';
 import { watched, storeOf } from './support/stores.ts';
 import { deferred, emailTool, failingOnceTool, gatedTool, spyTool, type SpyTool } from './support/tools.ts';
-import { isOpen, later, letPass, until } from './support/wait.ts';
+import { isOpen, later, letPass, passUntil, until } from './support/wait.ts';
 import { onEveryStore, temporaryFolder, type World } from './support/world.ts';
 
 const calls = (...names: readonly string[]): MockResponse => ({
@@ -395,9 +395,11 @@ onEveryStore('guarantee', (world) => {
     const replicas = [world.otherProcess(), world.otherProcess()].map((replica) =>
       watchedRecovery(replica.agent({ provider: mockModel([]), tools: [poison.tool] }), { maxAttempts: 2 }),
     );
-    for (let minutes = 0; minutes < 10; minutes += 0.5) await world.clock.advance(30_000);
-    const reports = replicas.flatMap(({ errors }) => errors).filter((error) => error.includes('EXHAUSTED'));
-    expect(reports).toEqual(['job-1: LOUSHO_RECOVERY_EXHAUSTED']);
+    const reports = () =>
+      replicas.flatMap(({ errors }) => errors).filter((error) => error.includes('EXHAUSTED'));
+    await passUntil(world.clock, 30_000, () => reports().length > 0);
+    for (let look = 1; look <= 5; look += 1) await world.clock.advance(30_000);
+    expect(reports()).toEqual(['job-1: LOUSHO_RECOVERY_EXHAUSTED']);
     for (const replica of replicas) await replica.stop();
     expect(poison.runs).toHaveLength(1 + 2);
     const agent = world.agent({ provider: mockModel([]) });

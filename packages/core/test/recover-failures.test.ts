@@ -8,7 +8,7 @@ import { thrown } from './support/read.ts';
 import { failingTool, givenInterrupted, watchedRecovery } from './support/recovery.ts';
 import { checkpointsWith, checkpointsWithout, storeOf, threeMethods } from './support/stores.ts';
 import { deferred, spyTool } from './support/tools.ts';
-import { letPass, until } from './support/wait.ts';
+import { letPass, passUntil, until } from './support/wait.ts';
 import { onEveryStore, type World } from './support/world.ts';
 
 const done = (count: number) => mockModel(Array.from({ length: count }, () => 'Done.'));
@@ -82,8 +82,7 @@ onEveryStore('a run without progress', (world) => {
     const recovery = watchedRecovery(agent, { concurrency: 1 });
     for (let round = 1; round <= 10; round += 1) {
       await givenInterrupted(world, [`job-${round}`], failingTool(1));
-      await world.clock.advance(INTERVAL_MS);
-      await until(() => recovery.recovered.length === round);
+      await passUntil(world.clock, INTERVAL_MS, () => recovery.recovered.length === round);
     }
     await recovery.stop();
   });
@@ -122,8 +121,7 @@ onEveryStore('a run without progress', (world) => {
     await givenInterrupted(world, ['job-1'], poison);
     const agent = world.agent({ provider: done(1), tools: [poison.tool] });
     const recovery = watchedRecovery(agent, { maxAttempts: 1 });
-    await pass(world, 3 * INTERVAL_MS);
-    await until(() => recovery.errors.length === 2);
+    await passUntil(world.clock, INTERVAL_MS, () => recovery.errors.length === 2);
     await agent.resume('job-1').catch(() => undefined);
     expect(await agent.pending()).toMatchObject([{ sessionId: 'job-1' }]);
     const stored = await world.stored('job-1');
@@ -187,6 +185,7 @@ onEveryStore('a run that cannot be resumed', (world) => {
       onAgentDrift: 'error',
     });
     const recovery = watchedRecovery(changed);
+    await until(() => recovery.errors.length === 1);
     await pass(world, 4 * INTERVAL_MS);
     expect(recovery.errors).toEqual(['job-1: LOUSHO_AGENT_DRIFT']);
     expect(await world.stored('job-1')).toEqual(before);

@@ -28,6 +28,19 @@ export async function letPass<Value>(clock: ManualClock, promise: Promise<Value>
   return promise;
 }
 
+/** Lets time pass in steps until the condition holds: what each step begins may take real time, too. */
+export async function passUntil(
+  clock: ManualClock,
+  stepMs: number,
+  condition: () => boolean | Promise<boolean>,
+): Promise<void> {
+  const giveUpAtMs = performance.now() + GIVE_UP_AFTER_MS;
+  while (!(await condition())) {
+    if (performance.now() > giveUpAtMs) throw new Error(`It never came true: ${String(condition)}`);
+    await clock.advance(stepMs);
+  }
+}
+
 /** Whether a promise is still open after everything that could settle it has had its turn. */
 export async function isOpen(promise: Promise<unknown>): Promise<boolean> {
   let isSettled = false;
