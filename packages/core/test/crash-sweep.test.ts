@@ -1,25 +1,10 @@
 /** A crash before and after each store call of a run that has everything: nothing recorded is lost, repeated or left behind. */
-import { rm } from 'node:fs/promises';
-import path from 'node:path';
-import { defineTool, isSDKError, type AgentStore, type ExecutionResult, type Ports } from '@lousho/contract';
-import { fileStore } from '@lousho/store-file';
-import { memoryStore } from '@lousho/store-memory';
-import { SqliteStore } from '@lousho/store-sqlite';
+import { defineTool, type ExecutionResult } from '@lousho/contract';
 import { mockModel } from '@lousho/testing';
 import { crashSweep, type CrashWorld } from '@lousho/testing/crash';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createAgent, type Agent } from '../src/index.ts';
-import { temporaryFolder } from './support/world.ts';
-
-const stores: { readonly [name: string]: (folder: string) => (ports: Ports) => AgentStore } = {
-  memory: () => (ports) => memoryStore({ ports }),
-  sqlite: (folder) => (ports) => {
-    const file = path.join(folder, `${ports.ids.random()}.db`);
-    return new SqliteStore(file, { ports, durability: 'process' });
-  },
-  file: (folder) => (ports) =>
-    fileStore(path.join(folder, ports.ids.random()), { ports, durability: 'process' }),
-};
+import { goOn, sweepEveryStore } from './support/sweep.ts';
 
 /** Two free calls and two that wait, then a question about one more, then the answer. */
 const script = [
@@ -50,28 +35,11 @@ function agentOf({ store, ports, effect }: CrashWorld): Agent {
   });
 }
 
-/** Starts or goes on; a pause that is there already is where to go on from. */
-async function goOn(agent: Agent): Promise<readonly string[] | ExecutionResult> {
-  try {
-    const result = await agent.send('sell', { sessionId: 'order-7', inputId: 'input-1' });
-    return result.approvalIds ?? result;
-  } catch (error) {
-    if (isSDKError(error, 'LOUSHO_SESSION_AWAITING_APPROVAL')) return error.details.approvalIds;
-    throw error;
-  }
-}
-
-describe.each(Object.entries(stores))('a crash at every store call (%s)', (_name, storeIn) => {
-  let folder: Awaited<ReturnType<typeof temporaryFolder>>;
-  beforeAll(async () => {
-    folder = await temporaryFolder();
-  });
-  afterAll(() => rm(folder.path, { recursive: true, force: true }));
-
+sweepEveryStore('a crash at every store call', (createStore) => {
   it('of a run with free calls, pauses, a yes and a no leaves it to be finished, with every effect at most as often as it may be', async () => {
     let last: ExecutionResult | undefined;
     const report = await crashSweep({
-      createStore: storeIn(folder.path),
+      createStore: createStore(),
       async run(world) {
         const agent = agentOf(world);
         for (;;) {

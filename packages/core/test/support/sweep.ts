@@ -1,0 +1,45 @@
+/** What crash sweeps of an agent share: the stores that they run over, and the driver that starts a run or goes on with it. */
+import path from 'node:path';
+import { isSDKError, type AgentStore, type ExecutionResult, type Ports } from '@lousho/contract';
+import { fileStore } from '@lousho/store-file';
+import { memoryStore } from '@lousho/store-memory';
+import { SqliteStore } from '@lousho/store-sqlite';
+import type { CrashScenario } from '@lousho/testing/crash';
+import { afterAll, beforeAll, describe } from 'vitest';
+import type { Agent } from '../../src/index.ts';
+import { temporaryFolder } from './world.ts';
+
+export type CreateStore = NonNullable<CrashScenario['createStore']>;
+
+const stores: { readonly [name: string]: (folder: string) => (ports: Ports) => AgentStore } = {
+  memory: () => (ports) => memoryStore({ ports }),
+  sqlite: (folder) => (ports) => {
+    const file = path.join(folder, `${ports.ids.random()}.db`);
+    return new SqliteStore(file, { ports, durability: 'process' });
+  },
+  file: (folder) => (ports) =>
+    fileStore(path.join(folder, ports.ids.random()), { ports, durability: 'process' }),
+};
+
+/** One and the same sweep over each store; `createStore()` gives what a scenario takes. */
+export function sweepEveryStore(title: string, suite: (createStore: () => CreateStore) => void): void {
+  describe.each(Object.entries(stores))(`${title} (%s)`, (_name, storeIn) => {
+    let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+    beforeAll(async () => {
+      folder = await temporaryFolder();
+    });
+    afterAll(() => folder.remove());
+    suite(() => storeIn(folder.path));
+  });
+}
+
+/** Starts or goes on; a pause that is there already is where to go on from. */
+export async function goOn(agent: Agent): Promise<readonly string[] | ExecutionResult> {
+  try {
+    const result = await agent.send('sell', { sessionId: 'order-7', inputId: 'input-1' });
+    return result.approvalIds ?? result;
+  } catch (error) {
+    if (isSDKError(error, 'LOUSHO_SESSION_AWAITING_APPROVAL')) return error.details.approvalIds;
+    throw error;
+  }
+}
