@@ -11,7 +11,7 @@ import { mockModel, type MockResponse } from '@lousho/testing';
 import { crashSweep, type CrashOutcome, type CrashWorld } from '@lousho/testing/crash';
 import { expect, it } from 'vitest';
 import { createAgent, type Agent, type AgentConfig } from '../src/index.ts';
-import { goOn, sweepEveryStore, type CreateStore } from './support/sweep.ts';
+import { goOn, sweepEveryStore, sweepInMemory, type CreateStore } from './support/sweep.ts';
 
 interface Story {
   readonly calls: readonly { readonly name: string; readonly args?: { readonly n: number } }[];
@@ -146,6 +146,34 @@ sweepEveryStore('a crash at every store call', (createStore) => {
     });
   }, 60_000);
 
+  it('of a steer beside a pause: what waits still waits, and the words are there once', async () => {
+    await sweep(createStore(), {
+      calls: [{ name: 'charge' }, { name: 'look' }, { name: 'glance' }],
+      options: { toolConcurrency: 1 },
+      async begin(agent) {
+        let hasSteered = false;
+        const run = agent.stream('sell', { sessionId: 'order-7', inputId: 'input-1' });
+        for await (const { type } of run) {
+          if (type !== 'tool.start' || hasSteered) continue;
+          hasSteered = true;
+          run.steer('Look no further.');
+        }
+      },
+      decide: () => ({ approved: true }),
+      check(end, { effects, crashPoint }) {
+        expect(effects.get('charge') ?? 0).toBeLessThanOrEqual(1);
+        const words = end.messages.flatMap(({ role, content }) => (role === 'user' ? [content] : []));
+        expect([['sell'], ['sell', 'Look no further.']]).toContainEqual(words);
+        expect(outcomes(end)[0]).toMatch(/^charge (done|interrupted)$/);
+        if (crashPoint !== undefined) return;
+        expect(words).toHaveLength(2);
+        expect(outcomes(end)).toEqual(['charge done', 'look done', 'glance not-run']);
+      },
+    });
+  }, 60_000);
+});
+
+sweepInMemory('a crash at every store call', (createStore) => {
   it('of decisions at one moment', async () => {
     await sweep(createStore(), {
       calls: [{ name: 'charge' }, { name: 'look' }, { name: 'refund' }],
@@ -182,32 +210,6 @@ sweepEveryStore('a crash at every store call', (createStore) => {
         expect(cut.length).toBeLessThanOrEqual(1);
         for (const { toolName, kind } of end.toolCalls)
           expect(effects.get(toolName) ?? 0).toBe(kind === undefined ? 1 : (effects.get(toolName) ?? 0) && 1);
-      },
-    });
-  }, 60_000);
-
-  it('of a steer beside a pause: what waits still waits, and the words are there once', async () => {
-    await sweep(createStore(), {
-      calls: [{ name: 'charge' }, { name: 'look' }, { name: 'glance' }],
-      options: { toolConcurrency: 1 },
-      async begin(agent) {
-        let hasSteered = false;
-        const run = agent.stream('sell', { sessionId: 'order-7', inputId: 'input-1' });
-        for await (const { type } of run) {
-          if (type !== 'tool.start' || hasSteered) continue;
-          hasSteered = true;
-          run.steer('Look no further.');
-        }
-      },
-      decide: () => ({ approved: true }),
-      check(end, { effects, crashPoint }) {
-        expect(effects.get('charge') ?? 0).toBeLessThanOrEqual(1);
-        const words = end.messages.flatMap(({ role, content }) => (role === 'user' ? [content] : []));
-        expect([['sell'], ['sell', 'Look no further.']]).toContainEqual(words);
-        expect(outcomes(end)[0]).toMatch(/^charge (done|interrupted)$/);
-        if (crashPoint !== undefined) return;
-        expect(words).toHaveLength(2);
-        expect(outcomes(end)).toEqual(['charge done', 'look done', 'glance not-run']);
       },
     });
   }, 60_000);

@@ -11,8 +11,18 @@ import { temporaryFolder } from './world.ts';
 
 export type CreateStore = NonNullable<CrashScenario['createStore']>;
 
-const stores: { readonly [name: string]: (folder: string) => (ports: Ports) => AgentStore } = {
+interface SweptStores {
+  readonly [name: string]: (folder: string) => (ports: Ports) => AgentStore;
+}
+
+const inMemory: SweptStores = {
   memory: () => (ports) => memoryStore({ ports }),
+  'memory, its inbox elsewhere': () => (ports) => ({
+    checkpoints: memoryStore({ ports }).checkpoints,
+    approvals: memoryStore({ ports }).approvals,
+  }),
+};
+const onDisk: SweptStores = {
   sqlite: (folder) => (ports) => {
     const file = path.join(folder, `${ports.ids.random()}.db`);
     return new SqliteStore(file, { ports, durability: 'process' });
@@ -23,6 +33,19 @@ const stores: { readonly [name: string]: (folder: string) => (ports: Ports) => A
 
 /** One and the same sweep over each store; `createStore()` gives what a scenario takes. */
 export function sweepEveryStore(title: string, suite: (createStore: () => CreateStore) => void): void {
+  sweepOver({ ...inMemory, ...onDisk }, title, suite);
+}
+
+/** What a disk cannot make worse: it takes a minute there. */
+export function sweepInMemory(title: string, suite: (createStore: () => CreateStore) => void): void {
+  sweepOver(inMemory, title, suite);
+}
+
+function sweepOver(
+  stores: SweptStores,
+  title: string,
+  suite: (createStore: () => CreateStore) => void,
+): void {
   describe.each(Object.entries(stores))(`${title} (%s)`, (_name, storeIn) => {
     let folder: Awaited<ReturnType<typeof temporaryFolder>>;
     beforeAll(async () => {
