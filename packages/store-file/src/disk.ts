@@ -244,7 +244,7 @@ export class Disk {
   }
 
   async syncFile(file: string): Promise<void> {
-    if (this.isSynced) await this.use(file, 'append', (fd) => this.fs.syncData(fd));
+    if (this.isSynced) await this.use(file, 'append', async (fd) => this.fs.syncData(fd));
   }
 
   /** Takes away what processes that died in the middle of a write have left in the folder. */

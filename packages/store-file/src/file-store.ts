@@ -23,6 +23,7 @@ import {
 } from '@lousho/contract';
 import { fileSystemType, networkKind, thisMachine } from '@lousho/contract/node';
 import { nodeFileSystem } from './file-system.ts';
+import { nodeThreadCalls } from './quick-calls.ts';
 import { storeParts, type StoreParts } from './store-parts.ts';
 
 export interface FileStoreOptions extends StoreOptions, DurabilityOptions {}
@@ -117,6 +118,8 @@ function openParts(dir: string, options: FileStoreOptions): StoreParts {
   return storeParts({
     ...resolveStoreOptions(options),
     ...{ durability, folder: path.resolve(dir), fs: nodeFileSystem },
+    // Elsewhere a folder of another machine cannot be told from one of a local disk.
+    thread: process.platform === 'linux' ? nodeThreadCalls : undefined,
     ports: resolvePorts({ ...ports, processes: ports?.processes ?? thisMachine }),
     networkKindOf: (folder) => networkKind(fileSystemType(folder)),
     warn: (message) => process.emitWarning(message),

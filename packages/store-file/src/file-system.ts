@@ -1,4 +1,4 @@
-/** What the store asks of the operating system. Nothing here blocks the thread. Tests let any of these calls fail. */
+/** What the store asks of the operating system, in the thread pool. Tests let any of these calls fail. */
 import fs from 'node:fs';
 import { platformClock } from '@lousho/contract';
 
@@ -14,18 +14,21 @@ export interface FileStat {
 /** `read` and `append` want a file that exists; `update` writes where it is told; `new` makes one and appends to it. */
 export type OpenMode = 'read' | 'append' | 'update' | 'new';
 
+/** At once, where the call was made on the thread (`quick-calls`), or later. */
+export type Answer<Value> = Value | Promise<Value>;
+
 export interface FileSystem {
   open(path: string, mode: OpenMode): Promise<number>;
   close(fd: number): Promise<void>;
   /** How many bytes there were. */
   read(fd: number, into: Uint8Array, position: number): Promise<number>;
   /** `position` is ignored where the file is open for appending. How many bytes were written. */
-  write(fd: number, bytes: Uint8Array, position: number): Promise<number>;
+  write(fd: number, bytes: Uint8Array, position: number): Answer<number>;
   truncate(fd: number, size: number): Promise<void>;
   /** Content, and what is needed to find it. */
-  syncData(fd: number): Promise<void>;
+  syncData(fd: number): Answer<void>;
   sync(fd: number): Promise<void>;
-  stat(file: number | string): Promise<FileStat>;
+  stat(file: number | string): Answer<FileStat>;
   list(folder: string): Promise<string[]>;
   /** With every folder above it. The first one that it had to make. */
   makeFolders(folder: string): Promise<string | undefined>;
@@ -60,12 +63,7 @@ export const nodeFileSystem: FileSystem = {
       if (typeof file === 'number') fs.fstat(file, done);
       else fs.stat(file, done);
     });
-    return {
-      size: stats.size,
-      identity: `${stats.dev}:${stats.ino}`,
-      isFolder: stats.isDirectory(),
-      ageMs: platformClock.wallMs() - stats.mtimeMs,
-    };
+    return fileStatOf(stats);
   },
   list: (folder) => call((done) => fs.readdir(folder, done)),
   makeFolders: (folder) => call((done) => fs.mkdir(folder, { recursive: true }, done)),
@@ -79,6 +77,15 @@ export const nodeFileSystem: FileSystem = {
       platformClock.setTimer(resolve, ms);
     }),
 };
+
+export function fileStatOf(stats: fs.Stats): FileStat {
+  return {
+    size: stats.size,
+    identity: `${stats.dev}:${stats.ino}`,
+    isFolder: stats.isDirectory(),
+    ageMs: platformClock.wallMs() - stats.mtimeMs,
+  };
+}
 
 type Done<Value> = (error: NodeJS.ErrnoException | null, value: Value) => void;
 

@@ -108,10 +108,8 @@ export class LogFile implements FileOnDisk {
     try {
       await this.disk.writeAll(fd, bytes, progress);
       if (!sync) return (await fs.stat(fd)).size === size + bytes.length;
-      const [atPath] = await Promise.all([
-        this.disk.statIfThere(this.path),
-        isSynced ? fs.syncData(fd) : undefined,
-      ]);
+      if (isSynced) await fs.syncData(fd);
+      const atPath = await this.disk.statIfThere(this.path);
       if (atPath?.identity === this.identity) return atPath.size === size + bytes.length;
       // Whoever takes a log away seals it first. If nothing is behind the save, nobody of us did.
       if ((await fs.stat(fd)).size === size + bytes.length)

@@ -11,6 +11,11 @@ export class Operations {
 
   constructor(readonly place: StorePlace) {}
 
+  /** Whether no more than one operation is under way. */
+  get isAlone(): boolean {
+    return this.#running.size <= 1;
+  }
+
   /** @throws LOUSHO_STORE_CLOSED, and what the task throws, with a code */
   async perform<Value>(operation: Operation, task: () => Promise<Value>): Promise<Value> {
     if (this.#isClosed) throw closedError(operation.name);

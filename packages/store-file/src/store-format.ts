@@ -20,10 +20,16 @@ export class StoreFormat {
   readonly #file: string;
   #isKnown = false;
   #writable: Promise<void> | undefined;
+  #isOnLocalDisk = false;
 
   constructor(deps: StoreFormatDeps) {
     this.#deps = deps;
     this.#file = path.join(deps.folder, 'format.json');
+  }
+
+  /** Known from the first write on. */
+  get isOnLocalDisk(): boolean {
+    return this.#isOnLocalDisk;
   }
 
   /**
@@ -72,13 +78,14 @@ export class StoreFormat {
     await this.assertReadable();
     const { disk, tempFolders } = this.#deps;
     for (const folder of tempFolders) await disk.removeOldTemps(folder);
-    this.#warnOfNetwork();
+    this.#lookAtDisk();
   }
 
-  /** Other machines see names and ends of files later than this one does, and that is what leases and saves are made of. */
-  #warnOfNetwork(): void {
+  /** On a network, other machines see names and ends of files later than this one does, and those are what leases and saves are made of. */
+  #lookAtDisk(): void {
     const { folder, networkKindOf, warn } = this.#deps;
     const kind = networkKindOf(folder);
+    this.#isOnLocalDisk = kind === undefined;
     if (kind === undefined) return;
     warn(
       `The Lousho store "${folder}" lies on ${kind}. Its leases hold among the processes of one machine: ` +

@@ -31,6 +31,7 @@ import type { LogKind } from './log-reader.ts';
 import { runNumbering, sessionNumbering } from './numbering.ts';
 import { Operations } from './operations.ts';
 import { resolvePlan } from './prune-decisions.ts';
+import { withQuickCalls, type ThreadCalls } from './quick-calls.ts';
 import { keepRetention } from './retention.ts';
 import { RunRemoval } from './run-removal.ts';
 import { StoreFormat } from './store-format.ts';
@@ -50,18 +51,26 @@ export interface PartsOptions extends ResolvedStoreOptions {
   readonly durability: 'power' | 'process';
   readonly ports: Ports;
   readonly fs: FileSystem;
+  /** Calls that may be made on the thread. `undefined`: none. */
+  readonly thread?: ThreadCalls | undefined;
   /** Of the file system that a folder lies on; `undefined` for a local disk. */
   readonly networkKindOf: (folder: string) => string | undefined;
   readonly warn: (message: string) => void;
 }
 
 export function storeParts(options: PartsOptions): StoreParts {
-  const { folder, durability, ports, fs, historyLimit, historyMaxBytes, retentionMs, warn } = options;
+  const { folder, durability, ports, thread, historyLimit, historyMaxBytes, retentionMs, warn } = options;
   const { clock, ids } = ports;
   const [runsRoot, approvalsRoot, sessionsRoot] = ['runs', 'approvals', 'sessions'].map((name) =>
     path.join(folder, name),
   ) as [string, string, string];
   const writer = ids.random().slice(0, 8);
+  const quickCalls = {
+    isOnLocalDisk: (): boolean => format.isOnLocalDisk,
+    isAlone: (): boolean => operations.isAlone,
+  };
+  const fs =
+    thread === undefined ? options.fs : withQuickCalls({ fs: options.fs, thread, clock, ...quickCalls });
   const disk = new Disk(fs, durability === 'power', ids);
   const descriptors = new Descriptors(disk);
   const place = new StorePlace(disk, folder);

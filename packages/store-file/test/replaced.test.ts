@@ -169,6 +169,24 @@ it('refuses what was stored in a folder that went before it was acknowledged', a
   }
 });
 
+it('refuses a save whose log was taken away while it was synced', async () => {
+  const folder = tempFolder();
+  let log = '';
+  const { checkpoints } = openOn(
+    {
+      async syncData(fd) {
+        await nodeFileSystem.syncData(fd);
+        if (log !== '') fs.renameSync(log, `${log}.mine`);
+      },
+    },
+    { folder },
+  );
+  await checkpoints.save('order-7', inProgress());
+  await checkpoints.save('order-7', nextStep(inProgress(), 'on'));
+  log = newestLog(folder, 'order-7');
+  await expect(checkpoints.save('order-7', later)).rejects.toMatchObject({ code: 'LOUSHO_STORE_REPLACED' });
+});
+
 it('counts a save that was carried over, whose log is gone by the time it is looked at', async () => {
   const folder = tempFolder();
   let takeOver: (() => Promise<void>) | undefined;

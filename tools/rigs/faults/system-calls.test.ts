@@ -83,15 +83,29 @@ interface SweepCounts {
   readonly codes: ReadonlySet<string>;
 }
 
-/** Lets it happen at the first call, at the second, and so on, each time to a new process with a new store. */
-async function sweep({ kind, call, what, fault, untilLoss = false }: Sweep): Promise<SweepCounts> {
-  const count = countCalls({ ...givenJob(kind), ...(fault && { fault }) }, call);
-  const counts = { calls: count, deaths: 0, losses: [] as string[], codes: new Set<string>() };
+/**
+ * Lets it happen at the first call, at the second, and so on, each time to a new process. The files are made in the thread pool and
+ * grow on the thread, and strace finds the first call of each of the two: so once in a new folder, and once in one that is used.
+ */
+async function sweep(options: Sweep): Promise<SweepCounts> {
+  const counts = { calls: 0, deaths: 0, losses: [] as string[], codes: new Set<string>() };
+  await sweepIn(givenJob, options, counts);
+  if (options.kind === 'file') await sweepIn(givenJobInUsedFolder, options, counts);
+  return counts;
+}
+
+async function sweepIn(
+  given: (kind: StoreKind) => Promise<SaveJob> | SaveJob,
+  { kind, call, what, fault, untilLoss = false }: Sweep,
+  counts: { calls: number; deaths: number; readonly losses: string[]; readonly codes: Set<string> },
+): Promise<void> {
+  const count = countCalls({ ...(await given(kind)), ...(fault && { fault }) }, call);
+  counts.calls += count;
   const numbers = Array.from({ length: count }, (_, index) => index + 1);
   if (untilLoss) numbers.reverse();
   async function takeNext(): Promise<void> {
     for (let n = numbers.shift(); n !== undefined; n = numbers.shift()) {
-      const job: SaveJob = { ...givenJob(kind), ...(fault && { fault }) };
+      const job: SaveJob = { ...(await given(kind)), ...(fault && { fault }) };
       const signal = await new SaveProcess(job, `/^${call}$:${what}:when=${n}`).ended;
       if (signal === 'SIGKILL') counts.deaths += 1;
       for (const { code } of readStepLog(job.logPath)) if (code !== undefined) counts.codes.add(code);
@@ -101,12 +115,19 @@ async function sweep({ kind, call, what, fault, untilLoss = false }: Sweep): Pro
     }
   }
   await Promise.all([takeNext(), takeNext()]);
-  return counts;
 }
 
 function givenJob(kind: StoreKind): SaveJob {
   const folder = temporaryFolder();
   return { kind, folder, logPath: path.join(folder, 'log.jsonl'), ids: ['order-7'], steps: STEPS };
+}
+
+async function givenJobInUsedFolder(kind: StoreKind): Promise<SaveJob> {
+  const job = givenJob(kind);
+  const store = openStore(job);
+  await store.checkpoints.acquireLease('order-6', 'somebody', 30_000);
+  await store.close();
+  return job;
 }
 
 async function lossesOf({ kind, folder, logPath }: SaveJob): Promise<readonly string[]> {
@@ -120,9 +141,14 @@ async function lossesOf({ kind, folder, logPath }: SaveJob): Promise<readonly st
   return losses;
 }
 
-/** How many of them a process makes that nothing happens to. */
+/** How many of them a thread makes at most, in a process that nothing happens to. */
 function countCalls(job: SaveJob, call: string): number {
   const trace = path.join(job.folder, 'trace');
   run('strace', ['-f', '-qq', '-o', trace, '-e', `trace=/^${call}$`, ...countableCommand(job)]);
-  return fs.readFileSync(trace, 'utf8').match(new RegExp(`^\\d+ +${call}\\(`, 'gm'))?.length ?? 0;
+  const counts = new Map<string, number>();
+  for (const [, thread = ''] of fs
+    .readFileSync(trace, 'utf8')
+    .matchAll(new RegExp(`^(\\d+) +${call}\\(`, 'gm')))
+    counts.set(thread, (counts.get(thread) ?? 0) + 1);
+  return Math.max(0, ...counts.values());
 }

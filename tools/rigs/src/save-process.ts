@@ -51,12 +51,15 @@ function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
   if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGKILL');
 }
 
-/** To be run by strace. With one thread in the pool, as strace counts the calls of each thread by itself. */
+/**
+ * To be run by strace, which counts the calls of each thread by itself: with one thread in the pool, and the same calls in it each time,
+ * however slow they are.
+ */
 export function countableCommand(job: SaveJob): readonly string[] {
-  return ['env', 'UV_THREADPOOL_SIZE=1', ...command(job)];
+  return ['env', 'UV_THREADPOOL_SIZE=1', ...command({ ...job, measuresNoCalls: true })];
 }
 
-function command(job: SaveJob): readonly string[] {
+function command(job: SaveJob & { readonly measuresNoCalls?: boolean }): readonly string[] {
   return [process.execPath, workerFile, JSON.stringify(job)];
 }
 

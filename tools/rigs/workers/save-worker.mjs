@@ -1,12 +1,14 @@
 // A process that saves: one run an id, step after step, and writes down what it asked for and what it was told.
 //
-// Started with one argument in JSON: `{ kind, folder, fault, logPath, ids, steps, staysIdle }`. It goes on from what is stored. `steps`: as
-// many as it adds, `null` for as long as it lives. `staysIdle`: it does not end afterwards.
+// Started with one argument in JSON: `{ kind, folder, fault, logPath, ids, steps, staysIdle, measuresNoCalls }`. It goes on from what is stored. `steps`: as
+// many as it adds, `null` for as long as it lives. `staysIdle`: it does not end afterwards. `measuresNoCalls`: no call seems slow to the store.
+import { platformClock } from '@lousho/contract';
 import { openLog } from './step-log.mjs';
 import { openStore } from './open-store.mjs';
 import { firstStep, nextStep } from './stepped-run.mjs';
 
-const { kind, folder, fault, logPath, ids, steps, staysIdle = false } = JSON.parse(process.argv[2]);
+const { kind, folder, fault, logPath, ids, steps, staysIdle, measuresNoCalls } = JSON.parse(process.argv[2]);
+const ports = measuresNoCalls ? { clock: { ...platformClock, monotonicMs: () => 0 } } : undefined;
 const log = openLog(logPath);
 // One that does not end by itself ends with its parent.
 if (staysIdle || steps === null) process.stdin.on('end', () => process.exit()).resume();
@@ -14,7 +16,7 @@ if (staysIdle || steps === null) process.stdin.on('end', () => process.exit()).r
 const MOST_ATTEMPTS = 3;
 
 try {
-  const store = openStore({ kind, folder, fault });
+  const store = openStore({ kind, folder, fault, ports });
   const owner = `saver-${process.pid}`;
   await Promise.all(ids.map((id) => saveSteps(store.checkpoints, id, owner)));
   log.write({ kind: 'done' });

@@ -12,6 +12,7 @@ import {
 import { onTestFinished } from 'vitest';
 import { fileStore, type FileStoreOptions } from '../../src/index.ts';
 import { nodeFileSystem, type FileSystem } from '../../src/file-system.ts';
+import type { ThreadCalls } from '../../src/quick-calls.ts';
 import { storeParts, type StoreParts } from '../../src/store-parts.ts';
 
 /** A new folder, removed when the test ends. */
@@ -36,18 +37,21 @@ export function openOn(
     durability = 'power',
     networkKindOf = () => undefined,
     ports,
+    thread,
     ...options
   }: StoreOptions & {
     readonly folder?: string;
     readonly durability?: 'power' | 'process';
     readonly networkKindOf?: (folder: string) => string | undefined;
     readonly ports?: Partial<Ports>;
+    /** None: each call of the file system can wait. */
+    readonly thread?: ThreadCalls;
   } = {},
 ): StoreParts & { readonly folder: string; readonly warnings: readonly string[] } {
   const warnings: string[] = [];
   const parts = storeParts({
     ...resolveStoreOptions(options),
-    ...{ folder, durability, networkKindOf },
+    ...{ folder, durability, networkKindOf, thread },
     ports: resolvePorts(ports),
     fs: { ...nodeFileSystem, ...fileSystem },
     warn: (message) => warnings.push(message),
