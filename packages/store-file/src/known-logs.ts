@@ -1,5 +1,6 @@
 /** What the store remembers of the logs it wrote or read last, so that a save needs no look at what is stored. */
-import { extendsList, type Checkpoint, type LogEvent, type Message } from '@lousho/contract';
+import type { Checkpoint, LogEvent } from '@lousho/contract';
+import type { Descriptors } from './descriptors.ts';
 import type { LogFile } from './log-file.ts';
 import { standsOnBase, type StoredLog } from './log-reader.ts';
 
@@ -25,74 +26,52 @@ export interface KnownLog {
   readonly hasBase: boolean;
 }
 
-/** Messages that are stored in a log, which another log may begin with. */
-export interface SharedMessages {
-  readonly path: string;
-  readonly identity: string;
-  /** So many saves of that log hold them. */
-  readonly of: string;
-  readonly messages: readonly Message[];
-}
-
-/** A copy of fewer costs less than a second name for the file they are in. */
-const FEWEST_SHARED = 4;
-
-/** What the log holds of this state, if that begins with the very objects that were written or read there. */
-export function sharedFrom(known: KnownLog | undefined, state: Checkpoint): SharedMessages | undefined {
-  if (known === undefined || known.hasBase) return undefined;
-  for (const stored of [known.checkpoint, known.loaded]) {
-    if (stored === undefined || stored.messages.length < FEWEST_SHARED) continue;
-    if (extendsList(stored.messages, state.messages))
-      return sharedOf(known.file, known.eventCount, stored.messages);
-  }
-  return undefined;
-}
-
-export function sharedOf(
-  { path, identity }: LogFile,
-  saves: number,
-  messages: readonly Message[],
-): SharedMessages {
-  return { path, identity, of: String(saves), messages };
-}
-
 /** Finding out costs as much as reading the log once. */
 const FIRST_COMPACTION_AT_BYTES = 64 * 1024;
 /** Runs that execute at one time in one process, with room. */
 const MAX_LOGS = 1_000;
 /** Enough that the next turn of a busy conversation finds its transcript. */
 const MAX_BYTES = 64 * 1024 * 1024;
-/** Below this size an event is mostly its header. */
-const SMALL_EVENT_BYTES = 400;
 
+/** A log that is not known any more is not written to soon, so its file is closed. */
 export class KnownLogs {
   /** The one used last is last. */
   readonly #logs = new Map<string, KnownLog>();
   #bytes = 0;
 
+  constructor(readonly descriptors: Descriptors) {}
+
   get(id: string): KnownLog | undefined {
     return this.#logs.get(id);
   }
 
-  /** Keeps the log as the one used last. Those that had to make room for it. */
-  keep(log: KnownLog): readonly KnownLog[] {
-    this.forget(log.id);
+  /** Keeps the log as the one used last. Others may have to make room for it. */
+  async keep(log: KnownLog): Promise<KnownLog> {
+    this.#drop(log.id);
     this.#logs.set(log.id, log);
     this.#bytes += log.bytes;
     const dropped: KnownLog[] = [];
     for (const oldest of this.#logs.values()) {
       if (oldest === log || (this.#logs.size <= MAX_LOGS && this.#bytes <= MAX_BYTES)) break;
-      this.forget(oldest.id);
+      this.#drop(oldest.id);
       dropped.push(oldest);
     }
-    return dropped;
+    for (const { file } of dropped) await this.descriptors.close(file);
+    return log;
   }
 
-  forget(id: string): void {
-    const log = this.#logs.get(id);
-    if (log === undefined) return;
-    this.#logs.delete(id);
-    this.#bytes -= log.bytes;
+  /** Keeps what was read, so that the next save appends to it. */
+  async remember(log: StoredLog, checkpoint: Checkpoint): Promise<void> {
+    const known = this.#logs.get(log.id);
+    const { scan, identity } = log.file;
+    // A run that executes here grows from the objects it saved, not from a copy that somebody looked at meanwhile.
+    if (known?.file.identity === identity && known.file.scan.sum === scan.sum) known.loaded = checkpoint;
+    else if (!scan.isSealed) await this.keep(knownFrom(log, checkpoint));
+  }
+
+  async forget(id: string): Promise<void> {
+    const dropped = this.#drop(id);
+    if (dropped !== undefined) await this.descriptors.close(dropped.file);
   }
 
   /** A save was added to it. */
@@ -103,6 +82,14 @@ export class KnownLogs {
     log.bytes += bytes;
     log.hasDeadContent ||= replacesContent(event);
     if (this.#logs.get(log.id) === log) this.#bytes += bytes;
+  }
+
+  #drop(id: string): KnownLog | undefined {
+    const log = this.#logs.get(id);
+    if (log === undefined) return undefined;
+    this.#logs.delete(id);
+    this.#bytes -= log.bytes;
+    return log;
   }
 }
 
@@ -121,12 +108,6 @@ export function knownFrom(log: StoredLog, checkpoint: Checkpoint | undefined): K
     hasOlder: true,
     hasBase: standsOnBase(events),
   };
-}
-
-/** Whether the log may be most of what it need not be. */
-export function mayBeCompacted(log: KnownLog, keptEntries: number): boolean {
-  const isMostlyHeaders = log.eventCount > keptEntries && log.bytes < log.eventCount * SMALL_EVENT_BYTES;
-  return log.hasDeadContent || isMostlyHeaders;
 }
 
 export function nextCompaction(bytes: number): number {

@@ -127,6 +127,16 @@ export class LogFolder {
     await this.disk.removeOldTemps(this.path);
   }
 
+  /** The same after a save: what is superseded is only in the way, and the next generation tries again. */
+  async removeOlderQuietly(topLog: number): Promise<void> {
+    try {
+      await this.removeOlder(topLog);
+    } catch {
+      // The save is stored; nothing is missing but room.
+      return undefined;
+    }
+  }
+
   /** Everything up to this number, then the folder, if nobody has begun anything new in it. */
   async removeUpTo(number: number): Promise<void> {
     await this.#removeNumbers((one) => one <= number);
