@@ -2,7 +2,7 @@
 import type { JsonObject, JsonValue } from './json.ts';
 import type { Message, ToolResultPart } from './messages.ts';
 import type { Principal, ReachedLimit, RunConfig, RunEnd, StoredError } from './run.ts';
-import type { ModelUsage, RunUsage } from './usage.ts';
+import type { DelegatedUsage, RunUsage } from './usage.ts';
 
 export type CheckpointStatus = 'in-progress' | 'awaiting-approval' | 'finished';
 /** `tool`: run this call? `question`: `ask_question`. `interrupted`: this call may have run already, run it again? */
@@ -41,7 +41,7 @@ export interface CheckpointApproval {
 /** What the lead knows of an unfinished child's spend; not yet in `usage`. */
 export interface DelegatedInFlight {
   readonly checkpointId: string;
-  readonly usage: ModelUsage;
+  readonly usage: DelegatedUsage;
 }
 export interface AgentFingerprint {
   /** Fingerprints of different versions are never compared. */

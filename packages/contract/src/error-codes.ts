@@ -64,6 +64,8 @@ export interface ErrorDetails {
     readonly sessionId?: string;
     readonly toolName: string;
     readonly toolCallId: string;
+    /** Whose call it is, or (with the tool `task`) who is missing. Absent: it is the agent's own. */
+    readonly subagent?: string;
   };
   /** `recover()` gave up on a run that makes no progress. Reported to `onError`, never thrown. Final. */
   LOUSHO_RECOVERY_EXHAUSTED: {
@@ -232,7 +234,7 @@ export const errorTable: { readonly [C in ErrorCode]: ErrorEntry<ErrorDetails[C]
   LOUSHO_RESUME_TOOL_MISSING: {
     retryable: false,
     message: (d) =>
-      `The open call "${d.toolCallId}" needs the tool "${d.toolName}", which this agent does not have. Nothing was changed.`,
+      `The open call "${d.toolCallId}" needs the tool "${d.toolName}"${d.subagent === undefined ? ', which this agent' : ` with the sub-agent "${d.subagent}", which this agent`} does not have. Nothing was changed.`,
     hint: () => 'Give the tool back to the agent, or reject the call if it waits for a decision.',
   },
   LOUSHO_RECOVERY_EXHAUSTED: {

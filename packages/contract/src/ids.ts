@@ -50,6 +50,14 @@ export function approvalIdOf(checkpointId: string, call: CallPosition): string {
   return `${checkpointId}.apr-${positionKey(call)}`;
 }
 
+/** The approval of a call inside a sub-agent, below that of the `task` call which runs it: it names the lead, and the way down to the call. */
+export function approvalIdInside(
+  taskApprovalId: string,
+  { step, index }: Omit<CallPosition, 'runId'>,
+): string {
+  return `${taskApprovalId}-${step}-${index}`;
+}
+
 /** A call by its place: providers may use one call id twice. `step` and `index` are what the run counts, from 1 and from 0. */
 export interface CallPosition {
   readonly runId: string;
@@ -59,7 +67,7 @@ export interface CallPosition {
 
 /** The checkpoint that an approval id names, or `undefined` when it never was one. */
 export function checkpointIdOfApproval(approvalId: string): string | undefined {
-  const match = /^(.+)\.apr-[a-z0-9]{8}-\d+-\d+$/.exec(approvalId);
+  const match = /^(.+)\.apr-[a-z0-9]{8}-\d+-\d+(?:-\d+-\d+)*$/.exec(approvalId);
   return match !== null && isCheckpointId(match[1]) ? match[1] : undefined;
 }
 

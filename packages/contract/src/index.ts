@@ -78,6 +78,7 @@ export {
   isCheckpointId,
   turnCheckpointId,
   childCheckpointId,
+  approvalIdInside,
   approvalIdOf,
   checkpointIdOfApproval,
   classifyCheckpointId,
@@ -114,6 +115,7 @@ export {
   type ToolCallPart,
   type ToolFailureKind,
   type ToolFailure,
+  type ApprovalAudit,
   type ToolResultPart,
   type CustomPart,
   type UserPart,
@@ -215,5 +217,6 @@ export {
   sumUsage,
   type TokenUsage,
   type ModelUsage,
+  type DelegatedUsage,
   type RunUsage,
 } from './usage.ts';

@@ -75,7 +75,8 @@ const assistantParts: typeof userParts = new Map([
       'result' in part &&
       isOptional(isTrue, part.isError) &&
       isOptional(isText, part.kind) &&
-      isOptional(isAudit, part.approval),
+      isOptional(isAudit, part.approval) &&
+      isOptional((value) => isListOf(value, isAudit), part.innerApprovals),
   ],
   ['custom', ({ kind }) => isText(kind)],
 ]);

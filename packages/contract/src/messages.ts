@@ -73,17 +73,21 @@ export interface ToolResultPart extends WithProviderMetadata {
   readonly result: JsonValue;
   readonly isError?: true;
   readonly kind?: ToolFailureKind;
-  /** Audit of the decision behind this result. `proposedArgs`: what the model had asked, when a person changed it. */
-  readonly approval?: {
-    readonly id: string;
-    readonly approved: boolean;
-    /** Absent: a person decided. */
-    readonly source?: 'callback' | 'expiry';
-    readonly decidedAt: string;
-    readonly by?: string;
-    readonly note?: string;
-    readonly proposedArgs?: JsonValue;
-  };
+  /** Audit of the decision behind this result. */
+  readonly approval?: ApprovalAudit;
+  /** Audits of the decisions inside the sub-agent that this call ran. */
+  readonly innerApprovals?: readonly ApprovalAudit[];
+}
+/** Who decided what, and when. `proposedArgs`: what the model had asked, when a person changed it. */
+export interface ApprovalAudit {
+  readonly id: string;
+  readonly approved: boolean;
+  /** Absent: a person decided. */
+  readonly source?: 'callback' | 'expiry';
+  readonly decidedAt: string;
+  readonly by?: string;
+  readonly note?: string;
+  readonly proposedArgs?: JsonValue;
 }
 /** Something that a provider emits and we do not model. Kept in its place and given back, never interpreted. */
 export interface CustomPart extends WithProviderMetadata {

@@ -28,6 +28,8 @@ export interface RunUsage extends ModelUsage {
   /** The part that sub-agents spent. */
   readonly delegated?: ModelUsage & { readonly runs: number };
 }
+/** What one sub-agent spent, by itself and through its own sub-agents. */
+export type DelegatedUsage = ModelUsage & { readonly byModel?: RunUsage['byModel'] };
 
 const noTokens: ModelUsage = {
   inputTokens: 0,
@@ -49,11 +51,8 @@ export function addModelCall(usage: RunUsage, modelId: string, call: ModelUsage)
   });
 }
 
-/** The totals with what one sub-agent spent, by itself and through its own sub-agents. */
-export function addDelegated(
-  usage: RunUsage,
-  child: ModelUsage & { readonly byModel?: RunUsage['byModel'] },
-): RunUsage {
+/** The totals with what one sub-agent spent. */
+export function addDelegated(usage: RunUsage, child: DelegatedUsage): RunUsage {
   let { byModel } = usage;
   for (const [modelId, spent] of Object.entries(child.byModel ?? {}))
     byModel = withModel(byModel, modelId, spent);

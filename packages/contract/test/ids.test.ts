@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  approvalIdInside,
   approvalIdOf,
   assertCheckpointId,
   assertRunId,
@@ -256,9 +257,24 @@ describe('approval ids', () => {
     expect(checkpointIdOfApproval(id)).toBeUndefined();
   });
 
+  it('of calls inside sub-agents name the lead and the way down, and each call on it has one of its own', () => {
+    const outer = approvalIdOf('order', { runId: '0b9f6c1e', step: 3, index: 1 });
+    const inner = approvalIdInside(outer, { step: 2, index: 0 });
+    expect(inner).toBe('order.apr-0b9f6c1e-3-1-2-0');
+    const deeper = approvalIdInside(inner, { step: 1, index: 4 });
+    for (const id of [outer, inner, deeper]) expect(checkpointIdOfApproval(id)).toBe('order');
+    const others = [
+      { step: 2, index: 1 },
+      { step: 20, index: 0 },
+    ].map((call) => approvalIdInside(outer, call));
+    expect(new Set([outer, inner, deeper, ...others]).size).toBe(5);
+    expect(checkpointIdOfApproval(`${outer}-2`)).toBeUndefined();
+  });
+
   it('answers at once for a hostile text', () => {
     const startedAt = performance.now();
     checkpointIdOfApproval('a.apr-00000000-1-'.repeat(20_000));
+    checkpointIdOfApproval(`a.apr-00000000${'-1-1'.repeat(20_000)}-`);
     classifyCheckpointId('a.sub-00000000-1-'.repeat(20_000));
     expect(performance.now() - startedAt).toBeLessThan(1_000);
   });

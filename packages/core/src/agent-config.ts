@@ -10,21 +10,22 @@ import {
   type Dynamic,
   type LLMProvider,
   type ProviderTool,
-  type RunContext,
+  type SubAgent,
   type Tool,
 } from '@lousho/contract';
-import { ToolRegistry, type EngineOptions } from '@lousho/executor';
+import type { EngineOptions } from '@lousho/executor';
 import {
+  DEFAULT_MAX_SUBAGENT_DEPTH,
+  agentSource,
   askQuestionTool,
   ephemeralApprovals,
-  fixedAgent,
   requireKnownOptions,
-  resolveAgent,
+  requireSubAgents,
+  requireWholeNumber,
   resolveEngine,
   type AgentSource,
   type Engine,
   type OptionNames,
-  type ResolvedAgent,
 } from '@lousho/executor/wiring';
 
 export interface AgentConfig extends EngineOptions {
@@ -36,6 +37,10 @@ export interface AgentConfig extends EngineOptions {
   readonly tools?: Dynamic<readonly Tool[]> | undefined;
   readonly providerTools?: readonly ProviderTool[] | undefined;
   readonly store?: AgentStore | undefined;
+  /** Adds the `task` tool, with which the model gives work to them. Each runs in a conversation of its own, as durable as the agent's. */
+  readonly subagents?: readonly SubAgent[] | undefined;
+  /** How deep `task` may nest: 1 when only the agent itself delegates. Default 5. */
+  readonly maxSubagentDepth?: number | undefined;
   /** Adds the `ask_question` tool: the model asks a person, who answers with `agent.approvals.answer`. Default `false`. */
   readonly askQuestion?: boolean | undefined;
   /**
@@ -67,6 +72,8 @@ const everyOption: OptionNames<AgentConfig> = {
   tools: true,
   providerTools: true,
   store: true,
+  subagents: true,
+  maxSubagentDepth: true,
   askQuestion: true,
   approve: true,
   approvalTtlMs: true,
@@ -100,11 +107,15 @@ export function resolveAgentConfig(config: AgentConfig): AgentParts {
     refuse('approve', config.approve, 'a function');
   if (config.askQuestion !== undefined && typeof config.askQuestion !== 'boolean')
     refuse('askQuestion', config.askQuestion, 'true or false');
+  requireSubAgents(config);
+  const { maxSubagentDepth: levelsBelow = DEFAULT_MAX_SUBAGENT_DEPTH, askQuestion = false } = config;
+  requireWholeNumber('maxSubagentDepth', levelsBelow, 0);
+  const ownTools = askQuestion ? [askQuestionTool()] : [];
   return {
     name,
     checkpoints: store?.checkpoints,
     approvals: store === undefined ? ephemeralApprovals() : store.approvals,
-    source: agentSource(config, name),
+    source: agentSource({ ...config, name, ownTools, levelsBelow }),
     engine: resolveEngine(config),
     approve: config.approve,
     options: config,
@@ -143,70 +154,6 @@ function requireMethods(part: keyof typeof requiredMethods, methods: unknown): v
   for (const name of requiredMethods[part]) {
     const method: unknown = (methods as Record<string, unknown> | null)?.[name];
     if (typeof method !== 'function') refuse(`store.${part}.${name}`, method, 'a function');
-  }
-}
-
-function agentSource(config: AgentConfig, name: string): AgentSource {
-  const { instructions, model, tools = [] } = config;
-  const isDynamic = [instructions, model, tools].some((part) => typeof part === 'function');
-  if (!isDynamic)
-    return fixedAgent(
-      makeAgent(config, name, {
-        instructions: instructions as string,
-        model: model as string,
-        tools: tools as readonly Tool[],
-      }),
-    );
-  return {
-    name,
-    isDynamic,
-    async resolve(ctx, stored) {
-      return makeAgent(config, name, {
-        // A resumed run keeps the model that it chose; tools and instructions are asked again with the saved context.
-        model: stored?.runConfig?.model ?? (await resolvePart('model', model, ctx)),
-        instructions: await resolvePart('instructions', instructions, ctx),
-        tools: (await resolvePart('tools', tools, ctx)) ?? [],
-      });
-    },
-  };
-}
-
-interface ResolvedParts {
-  readonly instructions: string | undefined;
-  readonly model: string | undefined;
-  readonly tools: readonly Tool[];
-}
-
-function makeAgent(
-  { provider, providerTools, askQuestion = false }: AgentConfig,
-  name: string,
-  parts: ResolvedParts,
-): ResolvedAgent {
-  const { tools } = parts;
-  if (!Array.isArray(parts.tools)) refuse('tools', tools, 'a list of tools made by defineTool');
-  if (parts.instructions !== undefined && typeof parts.instructions !== 'string')
-    refuse('instructions', parts.instructions, 'a text');
-  if (parts.model !== undefined && (typeof parts.model !== 'string' || parts.model === ''))
-    refuse('model', parts.model, 'a text that is not empty');
-  return resolveAgent({
-    ...parts,
-    name,
-    provider,
-    providerTools,
-    tools: new ToolRegistry(askQuestion ? [...tools, askQuestionTool()] : tools).list(),
-  });
-}
-
-async function resolvePart<Value>(
-  option: 'model' | 'instructions' | 'tools',
-  part: Dynamic<Value> | undefined,
-  ctx: RunContext,
-): Promise<Value | undefined> {
-  if (typeof part !== 'function') return part;
-  try {
-    return await (part as (ctx: RunContext) => Value | Promise<Value>)(ctx);
-  } catch (error) {
-    throw new ConfigurationError('LOUSHO_CONFIG_RESOLVER_FAILED', { option }, { cause: error });
   }
 }
 

@@ -518,6 +518,46 @@ onEveryStore('guarantee', (world) => {
     expect(next.usage).not.toHaveProperty('costUsd');
   });
 
+  it("G28 A sub-agent goes on where it stopped, as its lead does. Whatever interrupts the two, it never starts over, its calls wait for people as the lead's do, and nothing of it is left behind.", async () => {
+    const look = spyTool('look');
+    const slow = lethalTool('slow');
+    const charge = gatedTool('charge');
+    const cashier = mockModel([calls('look'), calls('slow'), calls('charge'), 'Paid.'], { answerBy: 'step' });
+    const lead = mockModel(
+      [{ toolCalls: [{ name: 'task', args: { agent: 'cashier', prompt: 'Charge.' } }] }, 'Done.'],
+      { answerBy: 'step' },
+    );
+    const agentIn = (process: Pick<World, 'agent'>) =>
+      process.agent({
+        provider: lead,
+        subagents: [
+          {
+            name: 'cashier',
+            description: 'Handles money.',
+            provider: cashier,
+            tools: [look.tool, slow.tool, charge.tool],
+          },
+        ],
+      });
+    void later(agentIn(world.otherProcess(manualClock())).send('go', { sessionId: 'job-1' }));
+    await until(() => slow.runs.length === 1);
+    await world.clock.advance(60_001);
+    const agent = agentIn(world);
+    const paused = await letPass(world.clock, agent.send('go', { sessionId: 'job-1' }));
+    expect(paused).toMatchObject({ finishReason: 'awaiting-approval', usage: { modelCalls: 4 } });
+    const [request] = await agent.approvals.list();
+    expect(request).toMatchObject({ toolName: 'charge', subagentPath: ['cashier'] });
+    const result = await agentIn(world.otherProcess()).approvals.resolve({
+      id: request?.id ?? '',
+      approved: true,
+    });
+    expect(result).toMatchObject({ text: 'Done.', usage: { modelCalls: 6, delegated: { modelCalls: 4 } } });
+    expect([cashier.calls.length, look.runs.length, slow.runs.length, charge.runs.length]).toEqual([
+      4, 1, 2, 1,
+    ]);
+    expect((await world.checkpoints.list()).map(({ sessionId }) => sessionId)).toEqual(['job-1']);
+  });
+
   it('G27 An error says what happened, to which id, and whether the same call may succeed later. What is stored of it holds no stack.', async () => {
     const work = failingOnceTool('work');
     const agent = world.agent({ provider: mockModel([calls('work')]), tools: [work.tool] });

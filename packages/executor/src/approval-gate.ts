@@ -1,7 +1,6 @@
 /** The pause: the record in the inbox first, then the mark in the checkpoint, then whoever watches hears of it. */
 import {
   ConfigurationError,
-  approvalIdOf,
   canonicalJson,
   deepFreeze,
   jsonEqual,
@@ -11,8 +10,10 @@ import {
   type JsonValue,
 } from '@lousho/contract';
 import { sha256 } from './agent-fingerprint.ts';
+import { snapshotOf } from './approval-snapshot.ts';
 import { questionOf } from './ask-question.ts';
 import { fold } from './fold.ts';
+import type { InnerPause } from './inner-pauses.ts';
 import type { OpenCall } from './next-action.ts';
 import type { Run } from './run.ts';
 
@@ -20,6 +21,8 @@ import type { Run } from './run.ts';
 export interface GatedCall extends OpenCall {
   readonly kind: ApprovalKind;
   readonly args: JsonValue;
+  /** Set when not the call itself waits, but one inside the sub-agent that it runs. */
+  readonly inside?: InnerPause;
 }
 
 /** @throws LOUSHO_CONFIG_MISSING_APPROVAL_STORE, and what the stores throw */
@@ -33,22 +36,20 @@ export async function pauseForApproval(run: Run, gated: readonly GatedCall[]): P
   const inOrder = [...gated].sort((a, b) => a.index - b.index);
   const asked = await Promise.all(inOrder.map((call) => askFor(run, call)));
   const paused = { type: 'paused', approvals: asked } as const;
+  // A sub-agent waits in silence: its lead tells people, and hands their decisions down.
+  if (run.task !== undefined) return run.commit(paused);
   const records = inOrder.map((call, index) => recordOf(run, call, asked[index] as CheckpointApproval));
   const snapshot = run.isEphemeral
-    ? {
-        snapshot: {
-          checkpoints: [{ checkpointId: run.checkpointId, checkpoint: fold(run.checkpoint, paused) }],
-          remainingToolCalls: [],
-        },
-      }
+    ? { snapshot: await snapshotOf(run, fold(run.checkpoint, paused)) }
     : undefined;
   // 1. The records, so that people can find them. Crash here: the run is in progress and asks again under the same ids.
   await Promise.all(records.map((record) => inbox.save(deepFreeze({ ...record, ...snapshot }))));
   // 2. The mark. Only from here on the ids mean anything, so only now are they shown.
   await run.commit(paused);
-  for (const { id, kind, toolCallId, toolName, args, question, expiresAt } of records) {
+  for (const { id, kind, toolCallId, toolName, args, question, expiresAt, subagentPath } of records) {
     run.events.emit('approval.requested', {
       ...{ approvalId: id, kind, toolCallId, toolName, args },
+      ...(subagentPath === undefined ? undefined : { subagentPath }),
       ...(question === undefined ? undefined : { question }),
       ...(expiresAt === undefined ? undefined : { expiresAt }),
     });
@@ -56,14 +57,19 @@ export async function pauseForApproval(run: Run, gated: readonly GatedCall[]): P
   for (const approval of records) run.engine.telemetry.onApproval?.({ ...run.segmentInfo(), approval });
 }
 
-async function askFor(run: Run, { call, index, kind, args }: GatedCall): Promise<CheckpointApproval> {
-  const { runId, stepIndex } = run.checkpoint;
+async function askFor(run: Run, { call, index, kind, args, inside }: GatedCall): Promise<CheckpointApproval> {
+  const { toolCallId } = call;
+  if (inside !== undefined) {
+    // What the person sees is in the sub-agent's own checkpoint.
+    const { args: _args, decision: _decision, ...approval } = inside.approval;
+    return { ...approval, toolCallId, childId: inside.childId };
+  }
   const nowMs = run.engine.ports.clock.wallMs();
   const { approvalTtlMs } = run.engine;
   return {
-    id: approvalIdOf(run.checkpointId, { runId, step: stepIndex, index }),
+    id: run.approvalId(index),
     kind,
-    toolCallId: call.toolCallId,
+    toolCallId,
     argsHash: await argsHash(call.toolName, args),
     ...(jsonEqual(args, call.args) ? undefined : { args }),
     createdAt: new Date(nowMs).toISOString(),
@@ -81,17 +87,18 @@ export function argsHash(toolName: string, args: JsonValue): Promise<string> {
   return sha256(canonicalJson([toolName, args]));
 }
 
-function recordOf(run: Run, { call, args }: GatedCall, asked: CheckpointApproval): ApprovalRecord {
+function recordOf(run: Run, gated: GatedCall, asked: CheckpointApproval): ApprovalRecord {
   const { runId, principal } = run.checkpoint;
+  const { args, inside } = gated;
+  const { toolCallId, toolName } = inside?.call ?? gated.call;
   return {
     id: asked.id,
     kind: asked.kind,
     ...(run.sessionId === undefined ? undefined : { sessionId: run.sessionId }),
     runId,
     agentName: run.agent.name,
-    toolCallId: call.toolCallId,
-    toolName: call.toolName,
-    args,
+    ...{ toolCallId, toolName, args },
+    ...(inside === undefined ? undefined : { subagentPath: inside.path }),
     ...(asked.kind === 'question' ? { question: questionOf(args) } : undefined),
     ...(principal === undefined ? undefined : { principal }),
     createdAt: asked.createdAt,

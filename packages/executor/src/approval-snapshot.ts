@@ -1,8 +1,16 @@
 /** The state of a run without a store, as the record of its approval carries it. */
-import { parseCheckpoint, type ApprovalStore, type Checkpoint, type CheckpointStore } from '@lousho/contract';
+import {
+  parseCheckpoint,
+  type ApprovalSnapshot,
+  type ApprovalStore,
+  type Checkpoint,
+  type CheckpointStore,
+} from '@lousho/contract';
 import { ephemeralCheckpoints } from './ephemeral-store.ts';
 import { fold } from './fold.ts';
+import { loadCheckpoint } from './load-checkpoint.ts';
 import { openCalls } from './next-action.ts';
+import type { Run } from './run.ts';
 import { failures } from './tool-result.ts';
 
 /** Read when it is asked for, as a decision of a sibling call changes it. @throws LOUSHO_CHECKPOINT_CORRUPT */
@@ -23,4 +31,20 @@ function withoutLaterCalls(checkpoint: Checkpoint, approvalId: string): Checkpoi
   const at = open.findIndex(({ call }) => call.toolCallId === paused?.toolCallId);
   const results = at < 0 ? [] : open.slice(at + 1).map(({ call }) => failures.leftBehind(call));
   return results.length === 0 ? checkpoint : fold(checkpoint, { type: 'results', results });
+}
+
+/** The state of a run that waits, with that of the sub-agents that it waits for. */
+export async function snapshotOf(
+  { checkpointId, store }: Pick<Run, 'checkpointId' | 'store'>,
+  checkpoint: Checkpoint,
+): Promise<ApprovalSnapshot> {
+  const checkpoints = [{ checkpointId, checkpoint }];
+  // It grows while it is read: a sub-agent may wait for its own.
+  for (const { checkpoint: known } of checkpoints)
+    for (const childId of new Set(known.approvals.map((approval) => approval.childId))) {
+      const child = childId === undefined ? null : await loadCheckpoint(store, childId);
+      if (childId !== undefined && child !== null)
+        checkpoints.push({ checkpointId: childId, checkpoint: child });
+    }
+  return { checkpoints, remainingToolCalls: [] };
 }

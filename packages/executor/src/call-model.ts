@@ -144,6 +144,7 @@ export function hookContext(run: Run): HookContext {
     messages,
     metadata: metadata ?? {},
     ...(principal === undefined ? undefined : { principal }),
+    ...(run.task === undefined ? undefined : { subagentPath: run.task.subagentPath }),
   };
 }
 

@@ -9,31 +9,31 @@ import {
   type ToolCallRecord,
   type ToolResultPart,
 } from '@lousho/contract';
+import { runTask, type TaskOutcome } from './child-run.ts';
 import type { OpenCall } from './next-action.ts';
 import { hookResult, toolHookContext, type PreparedCall } from './prepare-call.ts';
 import type { Run } from './run.ts';
 import { givenUp, unlessAborted } from './run-stop.ts';
+import { isTaskTool, type TaskArgs } from './task-tool.ts';
 import { failureResult, failures, valueResult } from './tool-result.ts';
 
 export type ReadyCall = Extract<PreparedCall, { type: 'ready' }>;
 
 export type CallOutcome =
-  | {
-      readonly type: 'result';
-      readonly result: ToolResultPart;
+  | (Extract<TaskOutcome, { type: 'result' }> & {
       readonly replacedByHook?: true;
       readonly hookError?: unknown;
-    }
-  /** The run goes on elsewhere, so the call stays open. */
-  | { readonly type: 'open' }
-  /** It rejects the run instead of having a result. */
-  | { readonly type: 'propagated'; readonly error: unknown };
+    })
+  /** Open: the run goes on elsewhere. Waits: calls inside of it are for a person. Propagated: it rejects the run instead. */
+  | Exclude<TaskOutcome, { type: 'result' }>;
 
 /** Never rejects. */
 export async function callTool(run: Run, open: OpenCall, ready: ReadyCall): Promise<CallOutcome> {
-  const executed = await execute(run, open, ready);
+  const executed = isTaskTool(ready.tool)
+    ? await traced(run, open, ready, () => runTask(run, open, ready.parsedArgs as TaskArgs))
+    : await execute(run, open, ready);
   return executed.type === 'result' && run.engine.hooks.length > 0
-    ? runAfterHooks(run, open, ready, executed.result)
+    ? { ...executed, ...(await runAfterHooks(run, open, ready, executed.result)) }
     : executed;
 }
 
@@ -86,11 +86,20 @@ async function startWithTimeout(
   }
 }
 
-async function start(run: Run, { call }: OpenCall, ready: ReadyCall): Promise<unknown> {
+async function start(run: Run, open: OpenCall, ready: ReadyCall): Promise<unknown> {
+  return traced(run, open, ready, () => startUnseen(run, ready));
+}
+
+async function traced<Value>(
+  run: Run,
+  { call }: OpenCall,
+  ready: ReadyCall,
+  work: () => Value | Promise<Value>,
+): Promise<Value> {
   const { telemetry } = run.engine;
-  if (telemetry.toolCall === undefined) return startUnseen(run, ready);
+  if (telemetry.toolCall === undefined) return work();
   const about = { ...run.segmentInfo(), call, rerun: ready.ctx.rerun };
-  return telemetry.toolCall(about, async () => startUnseen(run, ready));
+  return telemetry.toolCall(about, async () => work());
 }
 
 function startUnseen(run: Run, { tool, parsedArgs, args, ctx }: ReadyCall): unknown {
@@ -156,7 +165,7 @@ async function runAfterHooks(
   open: OpenCall,
   ready: ReadyCall,
   own: ToolResultPart,
-): Promise<CallOutcome> {
+): Promise<Extract<CallOutcome, { type: 'result' }>> {
   const isApproved = ready.ctx.approval !== undefined;
   let current = own;
   let replacedByHook = false;

@@ -10,7 +10,7 @@ import {
   type SystemMessage,
 } from '@lousho/contract';
 import { compareAgents } from './agent-drift.ts';
-import { openCalls } from './next-action.ts';
+import { approvalOfCall, openCalls } from './next-action.ts';
 import type { ResolvedAgent } from './resolved-agent.ts';
 
 export interface AgentCheck {
@@ -18,8 +18,10 @@ export interface AgentCheck {
   readonly agent: ResolvedAgent;
   readonly sessionId: string | undefined;
   readonly policy: DriftPolicy;
-  /** An approval that is being rejected: its call needs no tool. */
-  readonly rejectedId: string | undefined;
+  /** Approvals that are being rejected: their calls need no tool. */
+  readonly rejectedIds: ReadonlySet<string>;
+  /** Its name when it is a sub-agent. */
+  readonly subagent?: string | undefined;
 }
 
 /** The difference to report, if there is one. Nothing was changed when it throws. @throws LOUSHO_RESUME_TOOL_MISSING, LOUSHO_AGENT_DRIFT */
@@ -28,23 +30,26 @@ export async function checkAgent({
   agent,
   sessionId,
   policy,
-  rejectedId,
+  rejectedIds,
+  subagent: name,
 }: AgentCheck): Promise<AgentDrift | undefined> {
   const id = sessionId === undefined ? undefined : { sessionId };
+  const subagent = name === undefined ? undefined : { subagent: name };
   for (const { call } of openCalls(stored)) {
-    const approval = stored.approvals.find((candidate) => candidate.toolCallId === call.toolCallId);
+    const approval = approvalOfCall(stored, call.toolCallId);
     const isRejected =
-      approval !== undefined && (approval.decision?.approved === false || approval.id === rejectedId);
+      approval !== undefined && (approval.decision?.approved === false || rejectedIds.has(approval.id));
     if (isRejected || agent.tools.has(call.toolName)) continue;
     throw new SDKError('LOUSHO_RESUME_TOOL_MISSING', {
-      ...id,
+      ...{ ...id, ...subagent },
       toolName: call.toolName,
       toolCallId: call.toolCallId,
     });
   }
   if (policy === 'ignore') return undefined;
-  const drift = compareAgents(stored.fingerprint, await agent.fingerprint());
-  if (drift === undefined) return undefined;
+  const difference = compareAgents(stored.fingerprint, await agent.fingerprint());
+  if (difference === undefined) return undefined;
+  const drift = { ...difference, ...subagent };
   const error = new SDKError('LOUSHO_AGENT_DRIFT', { ...id, drift });
   if (policy === 'error') throw error;
   console.warn(

@@ -6,6 +6,7 @@ import {
   type Checkpoint,
   type CheckpointApproval,
   type Decision,
+  type ToolResultPart,
 } from '@lousho/contract';
 
 export type FoundApproval =
@@ -29,14 +30,22 @@ type Audit = Pick<Decision, 'approved' | 'by' | 'decidedAt'>;
 /** A decided call keeps its audit in its result, for as long as the transcript shows it. */
 function auditOf(checkpoint: Checkpoint | null, approvalId: string): Audit | undefined {
   if (checkpoint === null) return undefined;
-  const early = checkpoint.settledResults.find((result) => result.approval?.id === approvalId)?.approval;
-  if (early !== undefined) return early;
+  for (const result of checkpoint.settledResults) {
+    const audit = auditIn(result, approvalId);
+    if (audit !== undefined) return audit;
+  }
   for (let index = checkpoint.messages.length - 1; index >= 0; index -= 1) {
     const message = checkpoint.messages[index];
-    const audit = message === undefined ? undefined : resultOf(message)?.approval;
-    if (audit?.id === approvalId) return audit;
+    const audit = message === undefined ? undefined : auditIn(resultOf(message), approvalId);
+    if (audit !== undefined) return audit;
   }
   return undefined;
+}
+
+/** The decision was about the call itself, or about one inside the sub-agent that it ran. */
+function auditIn(result: ToolResultPart | undefined, approvalId: string): Audit | undefined {
+  if (result?.approval?.id === approvalId) return result.approval;
+  return result?.innerApprovals?.find(({ id }) => id === approvalId);
 }
 
 function decidedBefore(approvalId: string, { approved, by, decidedAt }: Audit): SDKError {

@@ -7,7 +7,7 @@ import { loadCheckpoint } from './load-checkpoint.ts';
 import { openCheckpoint } from './open-checkpoint.ts';
 import { openRun, type ExecutableOpening } from './open-run.ts';
 import { Run } from './run.ts';
-import { errorEvent, type RunEvents } from './run-events.ts';
+import { errorEvent } from './run-events.ts';
 import type { RunOrder } from './run-order.ts';
 import { inLine } from './run-queue.ts';
 import { abortedResult, pausedOrFinished } from './run-result.ts';
@@ -20,7 +20,7 @@ export async function executeOrder(order: RunOrder): Promise<ExecutionResult | n
   try {
     const result = await inLine({ store, id, whenBusy, left: stop.requested }, () => underLease(order));
     // Only now, when the lease is given back: whoever hears it may go on with the run at once.
-    if (result !== null) reportDone(events, result);
+    if (result !== null) reportDone(order, result);
     return result;
   } catch (error) {
     if (!isUnasked(order) || events.haveBegun) {
@@ -39,7 +39,7 @@ function isUnasked({ request, decision }: RunOrder): boolean {
   return request.type === 'recover' || decision?.source === 'expiry';
 }
 
-function reportDone(events: RunEvents, { finishReason, text, usage, approvalIds }: ExecutionResult): void {
+function reportDone({ events }: RunOrder, { finishReason, text, usage, approvalIds }: ExecutionResult): void {
   events.emit('run.done', {
     finishReason,
     text,
@@ -72,16 +72,22 @@ export async function takeLease(order: LeaseOrder): Promise<HeldLease | undefine
   for (;;) {
     const lease = await acquireLease(checkpointId, ids.random(), deps);
     if (lease !== undefined) return lease;
-    if (clock.monotonicMs() >= giveUpAtMs)
-      throw new SDKError('LOUSHO_SESSION_BUSY', { sessionId: order.sessionId ?? checkpointId });
-    await new Promise<void>((resolve) => clock.setTimer(resolve, LEASE_POLL_MS));
+    const busy = new SDKError('LOUSHO_SESSION_BUSY', { sessionId: order.sessionId ?? checkpointId });
+    if (clock.monotonicMs() >= giveUpAtMs) throw busy;
+    if (order.stop.current !== undefined) throw busy;
+    await order.stop.sleep(order.task === undefined ? LEASE_POLL_MS : TASK_LEASE_POLL_MS);
   }
 }
 
 /** Two people decide sibling calls at one moment: the first decision is one save, so the second waits for milliseconds. */
 const LEASE_POLL_MS = 25;
+/** The lease of a process that died lasts for up to a minute. */
+const TASK_LEASE_POLL_MS = 1_000;
 
-type LeaseOrder = Pick<RunOrder, 'store' | 'engine' | 'checkpointId' | 'sessionId' | 'leaseWaitMs'>;
+type LeaseOrder = Pick<
+  RunOrder,
+  'store' | 'engine' | 'checkpointId' | 'sessionId' | 'leaseWaitMs' | 'stop' | 'task'
+>;
 
 async function openAndExecute(
   order: RunOrder,
@@ -110,7 +116,7 @@ async function execute(
 ): Promise<ExecutionResult> {
   const opened = await openCheckpoint(order, opening);
   const { events, engine, stop } = order;
-  const isResumed = opening.type === 'resume' || opening.type === 'decide';
+  const isResumed = 'stored' in opening && opening.type !== 'continue';
   const writer = new CheckpointWriter(opened.checkpoint, isResumed ? opening.stored : undefined, {
     id: order.checkpointId,
     store: order.store,
@@ -119,7 +125,11 @@ async function execute(
     traceparent: () => engine.telemetry.traceparent?.(),
     onSaved: (saved, durationMs) => reportSave(run, saved, durationMs, lease !== undefined),
   });
-  const run: Run = new Run({ ...order, agent: opened.agent, writer, lease, isResumed });
+  const run: Run = new Run({
+    ...order,
+    ...{ agent: opened.agent, writer, lease, isResumed },
+    executeChild: executeOrder,
+  });
   announce(order, run.checkpoint, isResumed);
   if (opened.drift !== undefined) events.emit('agent.drift', opened.drift);
   // Stopped before anything happened: the store stays as it was.

@@ -9,8 +9,9 @@ import {
   type ExecutionResult,
 } from '@lousho/contract';
 import { callModel, hookContext, type ModelOutcome } from './call-model.ts';
+import { removeChildren } from './child-leftovers.ts';
 import type { Outcome } from './fold.ts';
-import { nextAction } from './next-action.ts';
+import { asDelegated, knownSpend } from './next-action.ts';
 import type { Run } from './run.ts';
 import { errorEvent } from './run-events.ts';
 import { abortedResult, pausedOrFinished } from './run-result.ts';
@@ -46,7 +47,7 @@ async function driveRun(run: Run, steps: StepEvents): Promise<ExecutionResult> {
   for (;;) {
     const { checkpoint, stop } = run;
     if (stop.current !== undefined && !isSettled(checkpoint)) return await stopRun(run, stop.current, steps);
-    const action = nextAction(checkpoint, run.engine);
+    const action = run.nextAction();
     switch (action.type) {
       case 'callModel':
         steps.begin(checkpoint.stepIndex + 1);
@@ -81,6 +82,7 @@ async function driveRun(run: Run, steps: StepEvents): Promise<ExecutionResult> {
         reportApplied(run);
         break;
       case 'done':
+        await removeChildren(run, [...run.leftovers]);
         return pausedOrFinished(
           run.checkpoint as Extract<typeof checkpoint, { status: 'finished' }>,
           run.sessionId,
@@ -133,7 +135,7 @@ async function takeResponse(run: Run, outcome: ModelOutcome, steps: StepEvents):
       for (const result of results) reportResult(run, result, 0);
       steps.responded(finishReason, usage);
       for (const hooks of run.engine.hooks) await hooks.afterModel?.(hookContext(run), outcome.response);
-      await run.writer.save();
+      await Promise.all([run.writer.save(), run.task?.spent(asDelegated(knownSpend(run.checkpoint)))]);
       if (run.openCalls().length === 0) steps.end();
     }
   }

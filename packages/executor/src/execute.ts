@@ -13,10 +13,11 @@ import {
   type ExecutionResult,
 } from '@lousho/contract';
 import { inputMessages } from './accept-input.ts';
+import { agentOfDefinition } from './agent-source.ts';
 import { executeOrder } from './execute-order.ts';
 import { ephemeralCheckpoints } from './ephemeral-store.ts';
 import { refuseOption, requireObject, requireText } from './require-option.ts';
-import { agentOfDefinition, type AgentSource } from './resolved-agent.ts';
+import type { AgentSource } from './resolved-agent.ts';
 import { RunEvents } from './run-events.ts';
 import { startRunHandle } from './run-handle.ts';
 import { RunInput } from './run-input.ts';

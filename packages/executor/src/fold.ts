@@ -176,7 +176,8 @@ function apply(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
     case 'childSpent':
       return withStatus(
         { ...checkpoint, delegatedInFlight: withChild(checkpoint.delegatedInFlight, outcome.child) },
-        keepFailure(checkpoint),
+        // What the sub-agent gets done is progress of the run, too.
+        hasWorked(checkpoint, outcome.child) ? {} : keepFailure(checkpoint),
       );
     case 'paused':
       return withStatus({ ...checkpoint, approvals: mergeApprovals(checkpoint, outcome.approvals) });
@@ -285,6 +286,11 @@ function afterResponse(
   });
 }
 
+function hasWorked({ delegatedInFlight }: Checkpoint, child: DelegatedInFlight): boolean {
+  const known = delegatedInFlight.find(({ checkpointId }) => checkpointId === child.checkpointId);
+  return child.usage.modelCalls > (known?.usage.modelCalls ?? 0);
+}
+
 /* ── Approvals ── */
 
 function mergeApprovals(
@@ -307,7 +313,7 @@ function decide(
   );
   const decided = checkpoint.approvals.find((approval) => approval.id === approvalId);
   // "Yes, run it again": the mark of the cut attempt goes, in the same save, so that the call runs.
-  const runsAgain = decided?.kind === 'interrupted' && decision.approved;
+  const runsAgain = decided?.kind === 'interrupted' && decided.childId === undefined && decision.approved;
   return {
     ...checkpoint,
     approvals,

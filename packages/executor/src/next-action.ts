@@ -4,6 +4,7 @@ import {
   lastStep,
   type Checkpoint,
   type CheckpointApproval,
+  type DelegatedUsage,
   type Message,
   type ReachedLimit,
   type RunEnd,
@@ -75,12 +76,25 @@ export function undecidedApprovals(
   );
 }
 
+/** The approval of the call itself. Those inside the sub-agent that a call runs are not about this call. */
+export function approvalOfCall(
+  { approvals }: Pick<Checkpoint, 'approvals'>,
+  toolCallId: string,
+): CheckpointApproval | undefined {
+  return approvals.find((approval) => approval.toolCallId === toolCallId && approval.childId === undefined);
+}
+
 /** What the run spent, with what is known of unfinished sub-agents. */
 export function knownSpend(checkpoint: Checkpoint): RunUsage {
   return checkpoint.delegatedInFlight.reduce(
     (usage, child) => addDelegated(usage, child.usage),
     checkpoint.usage,
   );
+}
+
+/** The same for the run's own lead, which does not keep apart what was delegated again. */
+export function asDelegated({ delegated: _delegated, ...usage }: RunUsage): DelegatedUsage {
+  return usage;
 }
 
 function reachedLimit(checkpoint: Checkpoint, limits: RunLimits): ReachedLimit | undefined {
@@ -97,6 +111,15 @@ function reachedLimit(checkpoint: Checkpoint, limits: RunLimits): ReachedLimit |
     if (max !== undefined && spent !== undefined && spent >= max) return { name, max, used: spent };
   }
   return undefined;
+}
+
+/** Of two sets of limits, each the one that is reached first. */
+export function tightest(limits: RunLimits, others: RunLimits | undefined): RunLimits {
+  if (others === undefined) return limits;
+  const tight: { -readonly [Name in keyof RunLimits]: number } = { ...limits } as Record<string, number>;
+  for (const [name, max] of Object.entries(others) as [keyof RunLimits, number][])
+    tight[name] = Math.min(tight[name] ?? Infinity, max);
+  return tight;
 }
 
 function toolResultCount(messages: readonly Message[], start: number): number {

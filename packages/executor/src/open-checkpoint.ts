@@ -6,15 +6,18 @@ import {
   jsonEqual,
   type AgentDrift,
   type Checkpoint,
+  type DelegatedUsage,
   type InProgressCheckpoint,
   type Message,
-  type RunContext,
 } from '@lousho/contract';
 import { checkAgent, isInstructions, refreshedMessages } from './check-agent.ts';
+import { approvalInside, checkChildren, type StoredChild } from './check-children.ts';
 import { checkDecision } from './check-decision.ts';
 import { fold, startRun } from './fold.ts';
+import { asDelegated, knownSpend } from './next-action.ts';
 import type { ExecutableOpening } from './open-run.ts';
 import type { ResolvedAgent } from './resolved-agent.ts';
+import { runContext, savedContext } from './run-context.ts';
 import type { RunOrder } from './run-order.ts';
 
 export interface Opened {
@@ -32,6 +35,8 @@ export function openCheckpoint(order: RunOrder, opening: ExecutableOpening): Pro
       return openUnfinished(order, opening);
     case 'decide':
       return openDecided(order, opening);
+    case 'handed-down':
+      return openHandedDown(order, opening);
   }
 }
 
@@ -70,10 +75,10 @@ async function openUnfinished(
   { stored, messages }: Extract<ExecutableOpening, { type: 'resume' }>,
 ): Promise<Opened> {
   requireSamePrincipal(order, stored);
-  const { agent, drift } = await resumingAgent(order, stored);
+  const { agent, drift, children } = await resumingAgent(order, stored);
   const { request } = order;
   const forgiven = request.type === 'recover' ? request.forgivenStarts : undefined;
-  let checkpoint = fold(stored, { type: 'began', forgiven });
+  let checkpoint = withSpend(fold(stored, { type: 'began', forgiven }), children);
   checkpoint = fold(checkpoint, {
     type: 'agentRefreshed',
     messages: refreshedMessages(stored.messages, agent),
@@ -91,43 +96,69 @@ async function openDecided(
   order: RunOrder,
   { stored, approval }: Extract<ExecutableOpening, { type: 'decide' }>,
 ): Promise<Opened> {
-  const { agent, drift } = await resumingAgent(order, stored);
+  const { agent, drift, children } = await resumingAgent(order, stored);
   const decision = await checkDecision(order.decision, {
-    approval,
-    stored,
-    agent,
+    ...(approval.childId === undefined ? { approval, stored, agent } : approvalInside(children, approval)),
     nowMs: order.engine.ports.clock.wallMs(),
   });
-  return { checkpoint: fold(stored, { type: 'decided', approvalId: approval.id, decision }), agent, drift };
+  const decided = { type: 'decided', approvalId: approval.id, decision } as const;
+  return { checkpoint: fold(withSpend(stored, children), decided), agent, drift };
 }
 
-async function resumingAgent(order: RunOrder, stored: Checkpoint): Promise<Pick<Opened, 'agent' | 'drift'>> {
-  const { messages, runInput, metadata, principal } = stored;
-  const input = messages.slice(runInput.start, runInput.start + runInput.count);
-  const { sessionId } = order;
-  const ctx = stored.runConfig?.ctx ?? runContext({ sessionId, metadata, principal }, input);
-  const agent = await order.source.resolve(ctx, stored);
-  const rejectedId = order.decision?.approved === false ? order.decision.id : undefined;
-  const drift = await checkAgent({
-    stored,
-    agent,
-    sessionId: order.sessionId,
-    policy: order.engine.onAgentDrift,
-    rejectedId,
-  });
-  return { agent, drift };
+/** Decisions that were made with the lead, and checked there. The instructions stay those that the sub-agent started with. */
+async function openHandedDown(
+  order: RunOrder,
+  { stored, decided }: Extract<ExecutableOpening, { type: 'handed-down' }>,
+): Promise<Opened> {
+  const { agent, drift, children } = await resumingAgent(order, stored);
+  let checkpoint = withSpend(stored, children);
+  for (const { id, decision } of decided)
+    if (decision !== undefined) checkpoint = fold(checkpoint, { type: 'decided', approvalId: id, decision });
+  return { checkpoint, agent, drift };
 }
 
-function runContext(
-  { sessionId, metadata, principal }: Pick<RunOrder, 'sessionId' | 'metadata' | 'principal'>,
-  input: readonly Message[],
-): RunContext {
-  return deepFreeze({
-    input,
-    ...(sessionId === undefined ? undefined : { sessionId }),
-    metadata: metadata ?? {},
-    ...(principal === undefined ? undefined : { principal }),
-  });
+interface Resuming extends Pick<Opened, 'agent' | 'drift'> {
+  /** Sub-agents that are stored for its open calls. */
+  readonly children: readonly StoredChild[];
+}
+
+async function resumingAgent(order: RunOrder, stored: Checkpoint): Promise<Resuming> {
+  const { sessionId, checkpointId, store } = order;
+  const agent = await order.source.resolve(savedContext(stored, sessionId), stored);
+  const policy = order.engine.onAgentDrift;
+  const rejectedIds = rejectedBy(order, stored);
+  // Below first: what this one says about itself on the console comes when nothing refuses any more.
+  const children = await checkChildren(
+    { checkpointId, stored, agent, sessionId },
+    { store, policy, rejectedIds },
+  );
+  const subagent = order.task?.subagentPath.at(-1);
+  const drift = await checkAgent({ stored, agent, sessionId, policy, rejectedIds, subagent });
+  return { agent, drift, children };
+}
+
+/** By this decision, by those that come down from the lead, or before: then they are still on their way to a sub-agent. */
+function rejectedBy({ decision, request }: RunOrder, { approvals }: Checkpoint): ReadonlySet<string> {
+  const handed = request.type === 'task' ? request.decided : [];
+  const rejected = [...approvals, ...handed].filter((approval) => approval.decision?.approved === false);
+  const ids = rejected.map(({ id }) => id);
+  return new Set(decision?.approved === false ? [...ids, decision.id] : ids);
+}
+
+/** A process may die between the save of a sub-agent and that of its lead: what it spent stands in its own checkpoint. */
+function withSpend(stored: Checkpoint, children: readonly StoredChild[]): Checkpoint {
+  let checkpoint = stored;
+  for (const { id, checkpoint: child } of children) {
+    const usage = asDelegated(knownSpend(child));
+    if (!knowsSpend(checkpoint, id, usage))
+      checkpoint = fold(checkpoint, { type: 'childSpent', child: { checkpointId: id, usage } });
+  }
+  return checkpoint;
+}
+
+function knowsSpend({ delegatedInFlight }: Checkpoint, id: string, { modelCalls }: DelegatedUsage): boolean {
+  const known = delegatedInFlight.find(({ checkpointId }) => checkpointId === id);
+  return modelCalls === (known?.usage.modelCalls ?? 0);
 }
 
 /**

@@ -26,7 +26,13 @@ export type RunRequest =
       /** Starts that do not count: the store failed, not the run. */
       readonly forgivenStarts: number;
     }
-  | { readonly type: 'decide'; readonly approvalId: string };
+  | { readonly type: 'decide'; readonly approvalId: string }
+  /** The run of a sub-agent: started, finished, or given as it is. `decided`: what people said of calls inside of it. */
+  | {
+      readonly type: 'task';
+      readonly messages: readonly Message[];
+      readonly decided: readonly CheckpointApproval[];
+    };
 
 export type Opening =
   | { readonly type: 'new' }
@@ -34,6 +40,12 @@ export type Opening =
   | { readonly type: 'continue'; readonly stored: FinishedCheckpoint; readonly messages: readonly Message[] }
   | { readonly type: 'resume'; readonly stored: InProgressCheckpoint; readonly messages: readonly Message[] }
   | { readonly type: 'decide'; readonly stored: Checkpoint; readonly approval: CheckpointApproval }
+  /** Decisions that were made with the lead reach the sub-agent. */
+  | {
+      readonly type: 'handed-down';
+      readonly stored: Checkpoint;
+      readonly decided: readonly CheckpointApproval[];
+    }
   /** Nothing to do: the stored run is the answer. */
   | { readonly type: 'stored'; readonly stored: RestingCheckpoint }
   | { readonly type: 'nothing' }
@@ -59,6 +71,8 @@ export function openRun(id: string, stored: Checkpoint | null, request: RunReque
         : { type: 'nothing' };
     case 'decide':
       return openDecision(stored, request.approvalId);
+    case 'task':
+      return openTask(stored, request);
   }
 }
 
@@ -76,6 +90,18 @@ function openSend(
 
 function openOnce(id: string, stored: Checkpoint | null, messages: readonly Message[]): Opening {
   if (stored === null) return openNew(id, messages);
+  return stored.status === 'in-progress'
+    ? { type: 'resume', stored, messages: [] }
+    : { type: 'stored', stored };
+}
+
+function openTask(stored: Checkpoint | null, request: Extract<RunRequest, { type: 'task' }>): Opening {
+  if (stored === null) return { type: 'new' };
+  if (stored.status === 'finished') return { type: 'stored', stored };
+  const decided = request.decided.filter(({ id }) =>
+    stored.approvals.some((approval) => approval.id === id && approval.decision === undefined),
+  );
+  if (decided.length > 0) return { type: 'handed-down', stored, decided };
   return stored.status === 'in-progress'
     ? { type: 'resume', stored, messages: [] }
     : { type: 'stored', stored };

@@ -5,6 +5,7 @@ import { takeLease } from './execute-order.ts';
 import { loadCheckpoint } from './load-checkpoint.ts';
 import type { Engine } from './run-options.ts';
 import { inLine } from './run-queue.ts';
+import { RunStop } from './run-stop.ts';
 
 export interface ParkOrder {
   readonly checkpointId: string;
@@ -21,7 +22,15 @@ export function parkRun(order: ParkOrder): Promise<boolean> {
 }
 
 async function park({ checkpointId, store, engine, isDue }: ParkOrder): Promise<boolean> {
-  const lease = await takeLease({ checkpointId, sessionId: checkpointId, store, engine, leaseWaitMs: 0 });
+  const stop = new RunStop(engine.ports.clock);
+  const lease = await takeLease({
+    checkpointId,
+    sessionId: checkpointId,
+    store,
+    engine,
+    leaseWaitMs: 0,
+    stop,
+  });
   try {
     const stored = await loadCheckpoint(store, checkpointId);
     if (stored?.status !== 'in-progress' || !isDue(stored)) return false;

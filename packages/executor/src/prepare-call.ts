@@ -18,7 +18,7 @@ import {
 } from '@lousho/contract';
 import { answerResult, isQuestionTool } from './ask-question.ts';
 import { hookContext } from './call-model.ts';
-import type { OpenCall } from './next-action.ts';
+import { approvalOfCall, type OpenCall } from './next-action.ts';
 import type { Run } from './run.ts';
 import { toolContext } from './tool-context.ts';
 import { failureResult, failures, valueResult } from './tool-result.ts';
@@ -41,7 +41,7 @@ export type PreparedCall =
 export async function prepareCall(run: Run, open: OpenCall): Promise<PreparedCall> {
   const { call } = open;
   const { checkpoint } = run;
-  const approval = checkpoint.approvals.find((candidate) => candidate.toolCallId === call.toolCallId);
+  const approval = approvalOfCall(checkpoint, call.toolCallId);
   const decision = approval?.decision;
   if (decision?.approved === false) return settled(refusedResult(open, approval as CheckpointApproval));
   const tool = run.agent.tools.get(call.toolName);

@@ -2,14 +2,15 @@
 import {
   addDelegated,
   appendFrozen,
+  deepFreeze,
   lastStep,
   type AssistantMessage,
   type Checkpoint,
   type DelegatedInFlight,
+  type DelegatedUsage,
   type JsonValue,
   type LastStep,
   type Message,
-  type RunUsage,
   type ToolResultPart,
 } from '@lousho/contract';
 
@@ -18,7 +19,7 @@ export interface RecordedResults {
   /** The caller's state as the tools left it; absent: they did not touch it. */
   readonly businessState?: JsonValue;
   /** Sub-agents that ended with these results: what they spent. */
-  readonly delegated?: readonly { readonly checkpointId: string; readonly usage: RunUsage }[];
+  readonly delegated?: readonly { readonly checkpointId: string; readonly usage: DelegatedUsage }[];
 }
 
 const none: readonly never[] = Object.freeze([]);
@@ -68,7 +69,9 @@ function showChangedArgs(checkpoint: Checkpoint, results: readonly ToolResultPar
   if (checkpoint.approvals.length === 0) return checkpoint.messages;
   const step = lastStep(checkpoint.messages);
   const changed = new Map<string, JsonValue>();
-  for (const { toolCallId, decision } of checkpoint.approvals) {
+  for (const { toolCallId, decision, childId } of checkpoint.approvals) {
+    // Changed inside a sub-agent: its transcript shows it.
+    if (childId !== undefined) continue;
     const hasResult = results.some((result) => result.toolCallId === toolCallId);
     if (hasResult && decision?.approved === true && decision.args !== undefined)
       changed.set(toolCallId, decision.args);
@@ -91,7 +94,7 @@ function rewriteCalls(
         : part,
     ),
   };
-  return [...messages.slice(0, step.index), message, ...messages.slice(step.index + 1)];
+  return deepFreeze([...messages.slice(0, step.index), message, ...messages.slice(step.index + 1)]);
 }
 
 export function withChild(

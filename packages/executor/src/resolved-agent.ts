@@ -1,6 +1,5 @@
 /** The agent of one run: what it says, what it may call, which model answers, and what it is recognised by. */
 import {
-  ConfigurationError,
   deepFreeze,
   type AgentFingerprint,
   type Checkpoint,
@@ -11,8 +10,8 @@ import {
   type Tool,
 } from '@lousho/contract';
 import { fingerprintOf } from './agent-fingerprint.ts';
-import type { AgentDefinition } from './run-options.ts';
-import { ToolRegistry } from './tool-registry.ts';
+import type { Engine } from './run-options.ts';
+import { isTaskTool } from './task-tool.ts';
 
 export interface ResolvedAgent {
   readonly name: string;
@@ -24,8 +23,16 @@ export interface ResolvedAgent {
   /** The same tools as the model reads them: made once, shared by all requests. */
   readonly llmTools: readonly LLMTool[];
   readonly providerTools: readonly ProviderTool[];
+  /** By name: whom the `task` tool, which is among the tools then, may call. */
+  readonly subagents: ReadonlyMap<string, ResolvedSubAgent>;
   /** Hashed once per agent. */
   fingerprint(): Promise<AgentFingerprint>;
+}
+
+export interface ResolvedSubAgent {
+  readonly source: AgentSource;
+  /** What its runs are executed with: its own limits, and everything else of its lead. */
+  engine(leads: Engine): Engine;
 }
 
 /** Gives the agent for a run: the same one always, or (dynamic) one made from the run's context. `stored`: the run that is resumed. */
@@ -42,6 +49,7 @@ export interface AgentParts {
   readonly instructions?: string | undefined;
   readonly tools: readonly Tool[];
   readonly providerTools?: readonly ProviderTool[] | undefined;
+  readonly subagents?: ResolvedAgent['subagents'] | undefined;
 }
 
 export function resolveAgent(parts: AgentParts): ResolvedAgent {
@@ -50,6 +58,8 @@ export function resolveAgent(parts: AgentParts): ResolvedAgent {
     parts.tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
   );
   const model = parts.model ?? parts.provider.modelId;
+  // A new sub-agent makes no other agent: each has a fingerprint of its own.
+  const ownTools = llmTools.filter(({ name }) => !isTaskTool(tools.get(name)));
   let fingerprint: Promise<AgentFingerprint> | undefined;
   return {
     name: parts.name,
@@ -59,43 +69,15 @@ export function resolveAgent(parts: AgentParts): ResolvedAgent {
     tools,
     llmTools,
     providerTools: Object.freeze([...(parts.providerTools ?? [])]),
+    subagents: parts.subagents ?? noSubAgents,
     fingerprint: () =>
-      (fingerprint ??= fingerprintOf({ model, tools: llmTools, instructions: parts.instructions ?? '' })),
+      (fingerprint ??= fingerprintOf({ model, tools: ownTools, instructions: parts.instructions ?? '' })),
   };
 }
+
+const noSubAgents: ResolvedAgent['subagents'] = new Map();
 
 /** An agent that is the same for every run. */
 export function fixedAgent(agent: ResolvedAgent): AgentSource {
   return { name: agent.name, isDynamic: false, resolve: () => agent };
-}
-
-/** The agent that the executor's plain definition and registry describe. @throws synchronously LOUSHO_CONFIG_INVALID for a name that is not registered, or stands there twice. */
-export function agentOfDefinition(
-  definition: AgentDefinition,
-  provider: LLMProvider,
-  registry: ToolRegistry | undefined,
-): AgentSource {
-  if (typeof provider !== 'object' || provider === null || typeof provider.generate !== 'function') {
-    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
-      option: 'provider',
-      got: provider,
-      want: 'an LLMProvider',
-    });
-  }
-  const tools =
-    definition.tools === undefined
-      ? (registry?.list() ?? [])
-      : new ToolRegistry(definition.tools.map((name) => registered(name, registry))).list();
-  return fixedAgent(resolveAgent({ ...definition, name: definition.name ?? 'agent', provider, tools }));
-}
-
-function registered(name: string, registry: ToolRegistry | undefined): Tool {
-  const tool = registry?.get(name);
-  if (tool === undefined)
-    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
-      option: 'agent.tools',
-      got: name,
-      want: 'a list of names in the tool registry',
-    });
-  return tool;
 }

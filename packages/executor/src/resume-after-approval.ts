@@ -12,13 +12,14 @@ import {
   type ExecutionResult,
   type LLMProvider,
 } from '@lousho/contract';
+import { agentOfDefinition } from './agent-source.ts';
 import { stateInRecord } from './approval-snapshot.ts';
 import { isInstructions } from './check-agent.ts';
 import { findApproval, type GivenDecision } from './decide-approval.ts';
 import { executePlan, streamPlan, type OrderPlan } from './execute.ts';
 import { loadCheckpoint } from './load-checkpoint.ts';
 import { refuseOption, requireObject } from './require-option.ts';
-import { agentOfDefinition, type AgentSource } from './resolved-agent.ts';
+import type { AgentSource } from './resolved-agent.ts';
 import { resolveEngine, type AgentDefinition, type Engine, type EngineOptions } from './run-options.ts';
 import type { ToolRegistry } from './tool-registry.ts';
 

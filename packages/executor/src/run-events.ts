@@ -1,5 +1,12 @@
 /** The events of one run: numbered without gaps, for the listener and for whoever reads the handle. */
-import type { AgentEvent, AgentEventMap, AgentEventType, Clock, ErrorEvent } from '@lousho/contract';
+import type {
+  AgentEvent,
+  AgentEventBase,
+  AgentEventMap,
+  AgentEventType,
+  Clock,
+  ErrorEvent,
+} from '@lousho/contract';
 import { storedError } from '@lousho/contract';
 import { outsideRuns } from './reentrancy.ts';
 
@@ -7,38 +14,60 @@ export interface EventSink {
   (event: AgentEvent): void;
 }
 
+/** Where the events of a sub-agent come from. */
+type TaskEvents = Required<Pick<AgentEventBase, 'subagentPath' | 'taskToolCallId'>> &
+  Pick<AgentEventBase, 'sessionId'>;
+
 export class RunEvents {
-  #seq = 0;
+  readonly #numbers: { next: number };
+  readonly #task: TaskEvents | undefined;
   #run: { readonly runId: string; readonly sessionId?: string } = { runId: '' };
   readonly #sinks: readonly EventSink[];
   readonly #clock: Clock;
 
-  constructor(sinks: readonly EventSink[], clock: Clock) {
+  constructor(
+    sinks: readonly EventSink[],
+    clock: Clock,
+    inside: { readonly numbers: { next: number }; readonly task?: TaskEvents } = { numbers: { next: 0 } },
+  ) {
     this.#sinks = sinks;
     this.#clock = clock;
+    this.#numbers = inside.numbers;
+    this.#task = inside.task;
+  }
+
+  /** Those of a sub-agent: numbered with ours, heard by whoever hears ours, in our session. */
+  ofTask(subagentPath: readonly string[], taskToolCallId: string): RunEvents {
+    const { sessionId } = this.#run;
+    const task = { subagentPath, taskToolCallId, ...(sessionId === undefined ? undefined : { sessionId }) };
+    return new RunEvents(this.#sinks, this.#clock, { numbers: this.#numbers, task });
   }
 
   /** From here on events belong to this run. */
   belongTo(runId: string, sessionId: string | undefined): void {
-    this.#run = sessionId === undefined ? { runId } : { runId, sessionId };
+    if (this.#task !== undefined) this.#run = { ...this.#task, runId };
+    else this.#run = sessionId === undefined ? { runId } : { runId, sessionId };
   }
 
   get haveBegun(): boolean {
-    return this.#seq > 0;
+    return this.#numbers.next > 0;
   }
 
-  emit<T extends AgentEventType>(type: T, payload: AgentEventMap[T]): void {
+  emit<T extends AgentEventType>(
+    type: T,
+    payload: AgentEventMap[T] & Pick<AgentEventBase, 'subagentPath'>,
+  ): void {
     if (this.#sinks.length === 0) return;
     const timestamp = new Date(this.#clock.wallMs()).toISOString();
     const event = Object.freeze({
       v: 1,
       type,
       ...this.#run,
-      seq: this.#seq,
+      seq: this.#numbers.next,
       timestamp,
       ...payload,
     }) as unknown as AgentEvent;
-    this.#seq += 1;
+    this.#numbers.next += 1;
     for (const sink of this.#sinks) deliver(sink, event);
   }
 }

@@ -49,7 +49,8 @@ async function* textOf(
   recorded: RecordedEvents,
   result: Promise<unknown>,
 ): AsyncGenerator<string, void, undefined> {
-  for await (const event of recorded.read()) if (event.type === 'text.delta') yield event.text;
+  for await (const event of recorded.read())
+    if (event.type === 'text.delta' && event.subagentPath === undefined) yield event.text;
   await result;
 }
 

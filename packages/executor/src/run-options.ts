@@ -16,6 +16,7 @@ import {
   type ProviderTool,
   type RunLimits,
   type SandboxExecute,
+  type SubAgent,
   type Telemetry,
 } from '@lousho/contract';
 import {
@@ -88,6 +89,7 @@ export interface AgentDefinition {
   /** Names in the registry. Default: all of it. */
   readonly tools?: readonly string[] | undefined;
   readonly providerTools?: readonly ProviderTool[] | undefined;
+  readonly subagents?: readonly SubAgent[] | undefined;
 }
 export interface ExecuteOptions extends EngineOptions, InputOptions {
   readonly agent: AgentDefinition;
@@ -118,19 +120,20 @@ export interface Engine {
   readonly ports: Ports;
 }
 
+/** Model responses of a run. */
+export const DEFAULT_MAX_STEPS = 10;
+
 /** @throws synchronously LOUSHO_CONFIG_INVALID naming the option. */
 export function resolveEngine(options: EngineOptions): Engine {
   const {
     hooks = [],
     toolConcurrency = 'unbounded',
-    maxSteps = 10,
+    maxSteps = DEFAULT_MAX_STEPS,
     limits = {},
     retry = {},
     onAgentDrift = 'warn',
   } = options;
   requireWholeNumber('maxSteps', maxSteps, 1);
-  if (toolConcurrency !== 'unbounded')
-    requireWholeNumber('toolConcurrency', toolConcurrency, 1, "a whole number, 1 or more, or 'unbounded'");
   if (!['warn', 'error', 'ignore'].includes(onAgentDrift))
     refuseOption('onAgentDrift', onAgentDrift, "'warn', 'error' or 'ignore'");
   if (options.approvalTtlMs !== undefined) requireAbove('approvalTtlMs', options.approvalTtlMs, 0);
@@ -142,7 +145,7 @@ export function resolveEngine(options: EngineOptions): Engine {
   return {
     onEvent: options.onEvent,
     hooks: resolveHooks(hooks),
-    toolConcurrency: toolConcurrency === 'unbounded' ? Infinity : toolConcurrency,
+    toolConcurrency: resolveToolConcurrency(toolConcurrency),
     maxSteps,
     limits,
     modelSettings: options.modelSettings ?? {},
@@ -156,6 +159,16 @@ export function resolveEngine(options: EngineOptions): Engine {
   };
 }
 
+/** `Infinity` for all calls at once. @throws synchronously LOUSHO_CONFIG_INVALID */
+export function resolveToolConcurrency(
+  given: number | 'unbounded',
+  option = 'toolConcurrency',
+): Engine['toolConcurrency'] {
+  if (given === 'unbounded') return Infinity;
+  requireWholeNumber(option, given, 1, "a whole number, 1 or more, or 'unbounded'");
+  return given;
+}
+
 const everyLimit: { readonly [Name in keyof RunLimits]-?: true } = {
   maxTotalTokens: true,
   maxModelCalls: true,
@@ -164,12 +177,12 @@ const everyLimit: { readonly [Name in keyof RunLimits]-?: true } = {
 };
 
 /** A limit that nobody knows would limit nothing, so its name is refused. */
-function requireLimits(limits: RunLimits): void {
-  requireObject('limits', limits);
+export function requireLimits(limits: RunLimits, option = 'limits'): void {
+  requireObject(option, limits);
   for (const [name, max] of Object.entries(limits) as [string, unknown][]) {
     const names = Object.keys(everyLimit);
-    if (!names.includes(name)) refuseOption(`limits.${name}`, max, `one of ${names.join(', ')}`);
-    if (max !== undefined) requireAbove(`limits.${name}`, max, 0);
+    if (!names.includes(name)) refuseOption(`${option}.${name}`, max, `one of ${names.join(', ')}`);
+    if (max !== undefined) requireAbove(`${option}.${name}`, max, 0);
   }
 }
 

@@ -6,6 +6,7 @@ import type { AgentSource } from './resolved-agent.ts';
 import type { RunEvents } from './run-events.ts';
 import type { RunInput } from './run-input.ts';
 import type { Engine } from './run-options.ts';
+import type { TaskPlace } from './task-place.ts';
 import type { WhenBusy } from './run-queue.ts';
 import type { RunStop } from './run-stop.ts';
 
@@ -32,6 +33,8 @@ export interface RunOrder {
   readonly stop: RunStop;
   readonly isStreaming: boolean;
   readonly whenBusy: WhenBusy;
-  /** How long to wait for a lease that another decision holds. */
+  /** How long to wait for a lease: that another decision holds, or of a dead process that ran the sub-agent. */
   readonly leaseWaitMs: number;
+  /** Set for the run of a sub-agent. */
+  readonly task?: TaskPlace | undefined;
 }

@@ -23,6 +23,8 @@ export class RunStop {
   readonly #disposed = new AbortController();
   #stop: Stop | undefined;
   readonly #timers: (() => void)[] = [];
+  /** Stops of the runs that calls of this one wait for. */
+  readonly #inner = new Set<RunStop>();
 
   constructor(readonly clock: Clock) {
     // As many as there are tools: each of them may listen.
@@ -55,12 +57,14 @@ export class RunStop {
     this.#requested.abort(reason);
     this.#unwanted.abort(reason);
     this.#abandonIn(ABORT_GRACE_MS, reason);
+    for (const inner of this.#inner) inner.abort(reason);
   }
 
   loseLease(error: unknown): void {
     // Whatever was asked before: without the lease nothing can be recorded.
     this.#stop = { type: 'lease-lost', error };
     this.#abandon(error);
+    for (const inner of this.#inner) inner.#leave();
   }
 
   /** Starts nothing new; what runs has `timeoutMs` to end. */
@@ -69,6 +73,24 @@ export class RunStop {
     const reason = new SDKError('LOUSHO_SHUTDOWN', {});
     this.#requested.abort(reason);
     this.#abandonIn(timeoutMs, reason);
+    for (const inner of this.#inner) inner.shutDown(timeoutMs);
+  }
+
+  /** The stop of a run inside this one: it stops with it, and by itself. */
+  inside(): RunStop {
+    const inner = new RunStop(this.clock);
+    this.#inner.add(inner);
+    inner.#disposed.signal.addEventListener('abort', () => this.#inner.delete(inner), { once: true });
+    if (this.#stop?.type === 'abort') inner.abort(this.#stop.reason);
+    else if (this.#stop !== undefined) inner.#leave();
+    return inner;
+  }
+
+  /** The run around it is somebody else's now: what is stored stays as it is, and the lease is given back for whoever goes on. */
+  #leave(): void {
+    this.#stop = { type: 'shutdown' };
+    this.#abandon(new SDKError('LOUSHO_SHUTDOWN', {}));
+    for (const inner of this.#inner) inner.#leave();
   }
 
   /** Aborts with a caller's signal, until `dispose`. */
@@ -77,6 +99,16 @@ export class RunStop {
     const abort = (): void => this.abort(signal.reason);
     if (signal.aborted) return abort();
     signal.addEventListener('abort', abort, { once: true, signal: this.#disposed.signal });
+  }
+
+  /** Until the time has passed or something must stop. */
+  async sleep(delayMs: number): Promise<void> {
+    let cancel: (() => void) | undefined;
+    const timePassed = new Promise<void>((resolve) => {
+      cancel = this.clock.setTimer(resolve, delayMs);
+    });
+    await unlessAborted(this.requested, timePassed);
+    cancel?.();
   }
 
   /** Leaves no timer and no listener behind. */

@@ -1,12 +1,13 @@
 /** The open calls of a step: which run, in which order, how many at a time; their results recorded as they settle. */
-import type { ToolCallPart, ToolResultPart } from '@lousho/contract';
+import type { DelegatedInFlight, DelegatedUsage, ToolCallPart, ToolResultPart } from '@lousho/contract';
 import { pauseForApproval, type GatedCall } from './approval-gate.ts';
 import { callTool, type CallOutcome, type ReadyCall } from './call-tool.ts';
-import type { OpenCall } from './next-action.ts';
+import { isTaskCall, removeChildren } from './child-leftovers.ts';
+import { approvalOfCall, type OpenCall } from './next-action.ts';
 import { prepareCall, type PreparedCall } from './prepare-call.ts';
 import type { Run } from './run.ts';
 import { errorEvent } from './run-events.ts';
-import { failures, withAudit } from './tool-result.ts';
+import { failures, withAudits } from './tool-result.ts';
 
 /**
  * Resolves when no call of the step is running and what settled is stored: every call has its result, or those that are left wait for
@@ -58,7 +59,11 @@ class ToolBatch {
   readonly #begun = new Set<number>();
   /** By call position: the first in call order is what the run rejects with. */
   readonly #rejections = new Map<number, unknown>();
-  #settledNow: ToolResultPart[] = [];
+  /** By call position: what its sub-agent spent. */
+  readonly #spent = new Map<number, DelegatedUsage>();
+  /** Sub-agents whose results are on their way into the checkpoint. */
+  readonly #endedChildren = new Set<string>();
+  #settledNow: { readonly open: OpenCall; readonly result: ToolResultPart }[] = [];
   #isFlushPlanned = false;
   #lastSave: Promise<void> | undefined;
   #saveError: { readonly error: unknown } | undefined;
@@ -130,6 +135,10 @@ class ToolBatch {
     this.#cancelUnstarted();
     this.#flush();
     await this.#lastSave;
+    if (this.#saveError !== undefined || this.#endedChildren.size === 0) return;
+    const childIds = [...this.#endedChildren];
+    this.#endedChildren.clear();
+    await removeChildren(this.run, childIds);
   }
 
   #mayStart(): boolean {
@@ -152,7 +161,13 @@ class ToolBatch {
       case 'propagated':
         this.#rejections.set(open.index, outcome.error);
         return;
+      case 'waits':
+        for (const inside of outcome.pauses)
+          this.#gated.push({ ...open, kind: inside.approval.kind, args: inside.args, inside });
+        return;
       case 'result':
+        if (outcome.spent !== undefined) this.#spent.set(open.index, outcome.spent);
+        if (outcome.businessState !== undefined) this.run.businessState = outcome.businessState;
         if (outcome.hookError !== undefined) this.#rejections.set(open.index, outcome.hookError);
         this.#settle(open, outcome.result, outcome.replacedByHook, startedMs);
     }
@@ -162,11 +177,10 @@ class ToolBatch {
   #settle(open: OpenCall, result: ToolResultPart, replacedByHook?: true, startedMs?: number): undefined {
     const { run } = this;
     if (run.stop.current?.type === 'lease-lost') return;
-    const approval = run.checkpoint.approvals.find(({ toolCallId }) => toolCallId === open.call.toolCallId);
-    const recorded = withAudit(result, approval, open.call.args);
+    const recorded = withAudits(result, run.checkpoint.approvals, open.call.args);
     const durationMs = startedMs === undefined ? 0 : run.engine.ports.clock.monotonicMs() - startedMs;
     reportResult(run, recorded, durationMs, replacedByHook);
-    this.#settledNow.push(recorded);
+    this.#settledNow.push({ open, result: recorded });
     if (this.#isFlushPlanned) return;
     this.#isFlushPlanned = true;
     void Promise.resolve().then(() => this.#flush());
@@ -175,14 +189,31 @@ class ToolBatch {
   #flush(): void {
     this.#isFlushPlanned = false;
     if (this.#settledNow.length === 0) return;
-    const results = this.#settledNow;
+    const settled = this.#settledNow;
     this.#settledNow = [];
     const { run } = this;
-    const state = run.businessState === run.checkpoint.businessState ? undefined : run.businessState;
-    run.fold({ type: 'results', results, ...(state === undefined ? undefined : { businessState: state }) });
+    const businessState = run.changedState();
+    const delegated = settled.flatMap(({ open }) => this.#endTask(open));
+    run.fold({
+      type: 'results',
+      results: settled.map(({ result }) => result),
+      ...(delegated.length === 0 ? undefined : { delegated }),
+      ...(businessState === undefined ? undefined : { businessState }),
+    });
     this.#lastSave = run.writer.save().catch((error: unknown) => {
       this.#saveError ??= { error };
     });
+  }
+
+  /** The call has its result, from its sub-agent or without it: what that spent is counted in the same save, and its checkpoint goes behind it. */
+  #endTask({ call, index }: OpenCall): readonly DelegatedInFlight[] {
+    const { run } = this;
+    if (!isTaskCall(run, call)) return [];
+    const checkpointId = run.childId(index);
+    const known = run.checkpoint.delegatedInFlight.find((child) => child.checkpointId === checkpointId);
+    if (this.#begun.has(index) || run.mayHaveBegun()) this.#endedChildren.add(checkpointId);
+    const usage = this.#spent.get(index) ?? known?.usage;
+    return usage === undefined ? [] : [{ checkpointId, usage }];
   }
 
   /** A person stopped the run: calls that did not begin never will. */
@@ -199,9 +230,9 @@ class ToolBatch {
 
   /** Here, or in a process that is dead. A call that somebody was asked about is marked before it begins. */
   #mayHaveBegun({ call: { toolCallId }, index }: OpenCall): boolean {
-    const { startedToolCallIds, approvals } = this.run.checkpoint;
-    if (this.#begun.has(index) || startedToolCallIds.includes(toolCallId)) return true;
-    return this.run.mayHaveBegun() && !approvals.some((approval) => approval.toolCallId === toolCallId);
+    const { checkpoint } = this.run;
+    if (this.#begun.has(index) || checkpoint.startedToolCallIds.includes(toolCallId)) return true;
+    return this.run.mayHaveBegun() && approvalOfCall(checkpoint, toolCallId) === undefined;
   }
 }
 

@@ -1,14 +1,26 @@
 /** One execution of a run: its state, and what every part of the loop needs to act on it. */
-import type { ApprovalStore, Checkpoint, JsonValue, SegmentInfo } from '@lousho/contract';
+import {
+  approvalIdInside,
+  approvalIdOf,
+  childCheckpointId,
+  type ApprovalStore,
+  type Checkpoint,
+  type CheckpointStore,
+  type ExecutionResult,
+  type JsonValue,
+  type SegmentInfo,
+} from '@lousho/contract';
 import type { CheckpointWriter } from './checkpoint-writer.ts';
 import type { Outcome } from './fold.ts';
-import { openCalls, type OpenCall } from './next-action.ts';
+import { nextAction, openCalls, tightest, type NextAction, type OpenCall } from './next-action.ts';
 import type { HeldLease } from './lease-keeper.ts';
 import type { ResolvedAgent } from './resolved-agent.ts';
 import type { RunEvents } from './run-events.ts';
 import type { RunInput } from './run-input.ts';
 import type { Engine } from './run-options.ts';
-import { unlessAborted, type RunStop } from './run-stop.ts';
+import type { RunOrder } from './run-order.ts';
+import type { RunStop } from './run-stop.ts';
+import type { TaskPlace } from './task-place.ts';
 
 export interface RunParts {
   /** The key in the store. */
@@ -18,6 +30,7 @@ export interface RunParts {
   readonly engine: Engine;
   readonly agent: ResolvedAgent;
   readonly writer: CheckpointWriter;
+  readonly store: CheckpointStore;
   readonly approvals: ApprovalStore | undefined;
   readonly lease: HeldLease | undefined;
   readonly events: RunEvents;
@@ -29,6 +42,10 @@ export interface RunParts {
   readonly isResumed: boolean;
   /** Whether its store dies with it. */
   readonly isEphemeral: boolean;
+  /** Set for the run of a sub-agent. */
+  readonly task?: TaskPlace | undefined;
+  /** Executes the run of a sub-agent, as this one is executed. */
+  readonly executeChild: (order: RunOrder) => Promise<ExecutionResult | null>;
 }
 
 export class Run {
@@ -37,6 +54,7 @@ export class Run {
   readonly engine: Engine;
   readonly agent: ResolvedAgent;
   readonly writer: CheckpointWriter;
+  readonly store: CheckpointStore;
   readonly approvals: ApprovalStore | undefined;
   readonly events: RunEvents;
   readonly input: RunInput;
@@ -44,6 +62,10 @@ export class Run {
   readonly isStreaming: boolean;
   readonly isResumed: boolean;
   readonly isEphemeral: boolean;
+  readonly task: TaskPlace | undefined;
+  readonly executeChild: RunParts['executeChild'];
+  /** Checkpoints of sub-agents whose results are recorded, and that the store did not delete yet. */
+  readonly leftovers = new Set<string>();
   readonly #opened: Pick<Checkpoint, 'runId' | 'stepIndex'>;
   readonly #lease: HeldLease | undefined;
   /** The caller's state as tools see and change it; recorded with the next results. */
@@ -55,6 +77,7 @@ export class Run {
     this.engine = parts.engine;
     this.agent = parts.agent;
     this.writer = parts.writer;
+    this.store = parts.store;
     this.approvals = parts.approvals;
     this.events = parts.events;
     this.input = parts.input;
@@ -62,14 +85,21 @@ export class Run {
     this.isStreaming = parts.isStreaming;
     this.isResumed = parts.isResumed;
     this.isEphemeral = parts.isEphemeral;
+    this.task = parts.task;
+    this.executeChild = parts.executeChild;
     const { runId, stepIndex } = parts.writer.checkpoint;
     this.#opened = { runId, stepIndex };
     this.#lease = parts.lease;
-    this.businessState = parts.writer.checkpoint.businessState;
+    this.businessState = this.#knownState();
   }
 
   get checkpoint(): Checkpoint {
     return this.writer.checkpoint;
+  }
+
+  nextAction(): NextAction {
+    const { maxSteps, limits } = this.engine;
+    return nextAction(this.checkpoint, { maxSteps, limits: tightest(limits, this.task?.limitsLeft()) });
   }
 
   openCalls(): readonly OpenCall[] {
@@ -92,19 +122,38 @@ export class Run {
     return this.writer.save();
   }
 
+  /** The approval of the call at this place of the last step. */
+  approvalId(index: number): string {
+    const { runId, stepIndex: step } = this.checkpoint;
+    return this.task === undefined
+      ? approvalIdOf(this.checkpointId, { runId, step, index })
+      : approvalIdInside(this.task.approvalId, { step, index });
+  }
+
+  /** Where the sub-agent is stored that the call at this place of the last step runs. */
+  childId(index: number): string {
+    const { runId, stepIndex: step } = this.checkpoint;
+    return childCheckpointId(this.checkpointId, { runId, step, index });
+  }
+
+  /** The caller's state if tools changed it since it was last recorded. */
+  changedState(): JsonValue | undefined {
+    return this.businessState === this.#knownState() ? undefined : this.businessState;
+  }
+
+  #knownState(): JsonValue | undefined {
+    const { businessState } = this.checkpoint;
+    return businessState === undefined ? this.task?.businessState : businessState;
+  }
+
   /** Before every effect: `undefined` while the lease is surely ours. @throws LOUSHO_SESSION_BUSY when it is lost */
   ensureHeld(): Promise<void> | undefined {
     return this.#lease?.ensureHeld();
   }
 
   /** Until the time has passed or the run must stop. */
-  async sleep(delayMs: number): Promise<void> {
-    let cancel: (() => void) | undefined;
-    const timePassed = new Promise<void>((resolve) => {
-      cancel = this.engine.ports.clock.setTimer(resolve, delayMs);
-    });
-    await unlessAborted(this.stop.requested, timePassed);
-    cancel?.();
+  sleep(delayMs: number): Promise<void> {
+    return this.stop.sleep(delayMs);
   }
 
   segmentInfo(): SegmentInfo {

@@ -1,5 +1,8 @@
 /** What a resume or a decision changes is stored before anything else happens. */
-import { SDKError, deepFreeze, type ApprovalStore, type Checkpoint } from '@lousho/contract';
+import { SDKError, deepFreeze, type ApprovalSnapshot, type ApprovalStore } from '@lousho/contract';
+import { snapshotOf } from './approval-snapshot.ts';
+import { removeRecordedChildren } from './child-leftovers.ts';
+import { loadCheckpoint } from './load-checkpoint.ts';
 import type { Run } from './run.ts';
 import type { RunOrder } from './run-order.ts';
 
@@ -10,32 +13,35 @@ export async function storeOpening(order: RunOrder, run: Run): Promise<void> {
   await run.writer.save();
   // 2. The inbox lets go of what is decided. Crash before it: the leftover decides nothing, and the next resume removes it.
   await removeDecided(order, run);
+  // 3. Sub-agents whose result is recorded. Crash before it: nobody reads what is left, and the next resume removes it.
+  await removeRecordedChildren(run);
 }
 
-async function claimSnapshot({ decision, inbox }: RunOrder): Promise<void> {
+async function claimSnapshot({ decision, inbox, store }: RunOrder): Promise<void> {
   if (decision === undefined || inbox === undefined) return;
+  const snapshot = (await inbox.load(decision.id))?.snapshot;
+  // Into this run's memory before the record goes: it is read when it is asked for.
+  for (const { checkpointId } of snapshot?.checkpoints ?? []) {
+    const checkpoint = await loadCheckpoint(store, checkpointId);
+    if (checkpoint !== null) await store.save(checkpointId, checkpoint);
+  }
   if (!(await inbox.delete(decision.id)))
     throw new SDKError('LOUSHO_APPROVAL_ORPHANED', { approvalId: decision.id });
 }
 
+/** The records are in the inbox of the lead: a sub-agent has none. */
 async function removeDecided(order: RunOrder, run: Run): Promise<void> {
   const inbox = order.inbox ?? order.approvals;
-  if (inbox === undefined) return;
+  if (inbox === undefined || order.task !== undefined) return;
   const { checkpoint } = run;
   for (const { id, decision } of checkpoint.approvals) {
     if (decision !== undefined) await inbox.delete(id);
-    else if (order.isEphemeral)
-      await carrySnapshot(inbox, id, { checkpointId: order.checkpointId, checkpoint });
+    else if (order.isEphemeral) await carrySnapshot(inbox, id, await snapshotOf(run, checkpoint));
   }
 }
 
 /** The records that are still open carry the state that the next decision goes on from. */
-async function carrySnapshot(
-  inbox: ApprovalStore,
-  id: string,
-  state: { checkpointId: string; checkpoint: Checkpoint },
-): Promise<void> {
+async function carrySnapshot(inbox: ApprovalStore, id: string, snapshot: ApprovalSnapshot): Promise<void> {
   const record = await inbox.load(id);
-  if (record)
-    await inbox.save(deepFreeze({ ...record, snapshot: { checkpoints: [state], remainingToolCalls: [] } }));
+  if (record) await inbox.save(deepFreeze({ ...record, snapshot }));
 }

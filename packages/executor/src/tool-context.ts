@@ -49,6 +49,7 @@ export function toolContext(run: Run, { call, index }: OpenCall, facts: CallFact
     },
     ...(facts.approval === undefined ? undefined : { approval: facts.approval }),
     ...(run.sessionId === undefined ? undefined : { sessionId: run.sessionId }),
+    ...(run.task === undefined ? undefined : { subagentPath: run.task.subagentPath }),
     ...(principal === undefined ? undefined : { principal }),
   };
 }

@@ -1,6 +1,7 @@
 /** What a call's result looks like: the tool's own value, or why there is none. */
 import {
   deepFreeze,
+  type ApprovalAudit,
   type CheckpointApproval,
   type JsonValue,
   type ToolCallPart,
@@ -55,25 +56,38 @@ export const failures = {
     }),
 } as const;
 
-/** The result with the audit of the decision behind it, which makes a second click on it say who decided what, and when. */
-export function withAudit(
+/** The result with the audits of the decisions behind it, which make a second click on one say who decided what, and when. */
+export function withAudits(
   result: ToolResultPart,
-  approval: CheckpointApproval | undefined,
+  approvals: readonly CheckpointApproval[],
   proposedArgs: JsonValue,
 ): ToolResultPart {
-  const decision = approval?.decision;
-  if (approval === undefined || decision === undefined) return deepFreeze(result);
-  const { approved, source, decidedAt, by, note, args } = decision;
+  if (approvals.length === 0) return deepFreeze(result);
+  const ofCall = approvals.filter(({ toolCallId }) => toolCallId === result.toolCallId);
+  const [own] = ofCall
+    .filter(({ childId }) => childId === undefined)
+    .flatMap((one) => auditOf(one, proposedArgs));
+  const inner = ofCall.filter(({ childId }) => childId !== undefined).flatMap((one) => auditOf(one));
   return deepFreeze({
     ...result,
-    approval: {
-      id: approval.id,
+    ...(own === undefined ? undefined : { approval: own }),
+    ...(inner.length === 0 ? undefined : { innerApprovals: inner }),
+  });
+}
+
+/** `proposedArgs` are kept when a person changed them. */
+function auditOf({ id, decision }: CheckpointApproval, proposedArgs?: JsonValue): readonly ApprovalAudit[] {
+  if (decision === undefined) return [];
+  const { approved, source, decidedAt, by, note, args } = decision;
+  return [
+    {
+      id,
       approved,
       decidedAt,
       ...(source === 'person' ? undefined : { source }),
       ...(by === undefined ? undefined : { by }),
       ...(note === undefined ? undefined : { note }),
-      ...(args === undefined ? undefined : { proposedArgs }),
+      ...(args === undefined || proposedArgs === undefined ? undefined : { proposedArgs }),
     },
-  });
+  ];
 }

@@ -104,7 +104,13 @@ describe('the tools of open calls', () => {
   const agent = resolveAgent({ name: 'agent', provider: mockModel([]), tools: [] });
   const messages = [user('go'), assistant('', call('a'))];
   const check = (stored: Checkpoint, rejectedId?: string, policy: DriftPolicy = 'ignore') =>
-    checkAgent({ stored, agent, sessionId: 'order-7', policy, rejectedId });
+    checkAgent({
+      stored,
+      agent,
+      sessionId: 'order-7',
+      policy,
+      rejectedIds: new Set(rejectedId === undefined ? [] : [rejectedId]),
+    });
 
   it.each<readonly [string, Checkpoint]>([
     ['a call that never ran', inProgress({ messages })],

@@ -136,6 +136,7 @@ describe('results', () => {
     expect(callArgs(other, 'b')).toEqual({});
     const own = fold(other, { type: 'results', results: [result('b')] });
     expect(callArgs(own, 'b')).toEqual({ to: 'right' });
+    expect(isDeepFrozen(own.messages)).toBe(true);
   });
   it('leave the call as it was when a person rejected it, whatever arguments came along', () => {
     const decision = { ...no, args: { to: 'right' } };
@@ -422,7 +423,8 @@ describe('over random runs', () => {
         for (const { before, outcome, after } of transitionsOf(history)) {
           if (before.status !== 'in-progress' || after.status !== 'in-progress') continue;
           if (outcome.type === 'failed') expect(after.attempts).toBe((before.attempts ?? 0) + 1);
-          else if (progress.includes(outcome.type)) expect(after.attempts).toBeUndefined();
+          else if (progress.includes(outcome.type) || isChildAtWork(before, outcome))
+            expect(after.attempts).toBeUndefined();
           else expect(after.attempts).toBe(before.attempts);
           expect(after.lastError === undefined).toBe(after.attempts === undefined);
         }
@@ -430,6 +432,14 @@ describe('over random runs', () => {
     );
   });
 });
+
+/** A sub-agent got on: it made another model call. */
+function isChildAtWork(before: Checkpoint, outcome: Outcome): boolean {
+  if (outcome.type !== 'childSpent') return false;
+  const { checkpointId, usage } = outcome.child;
+  const known = before.delegatedInFlight.find((child) => child.checkpointId === checkpointId);
+  return usage.modelCalls > (known?.usage.modelCalls ?? 0);
+}
 
 function callArgs(checkpoint: Checkpoint, id: string): JsonValue | undefined {
   return lastStep(checkpoint.messages)?.calls.find(({ toolCallId }) => toolCallId === id)?.args;

@@ -59,6 +59,7 @@ export const errorSamples: { readonly [C in ErrorCode]: readonly [ErrorDetails[C
   LOUSHO_RESUME_TOOL_MISSING: [
     { sessionId: 'order-7', toolName: 'pay', toolCallId: 'c' },
     { toolName: 'pay', toolCallId: 'c' },
+    { toolName: 'pay', toolCallId: 'c', subagent: 'cashier' },
   ],
   LOUSHO_RECOVERY_EXHAUSTED: [
     { sessionId: 'order-7', starts: 10, lastError },

@@ -1,0 +1,95 @@
+/** Whether sub-agents can be used, said by their names: wrong ones are refused when the agent is made, not when a model first calls one. */
+import { ConfigurationError, type SubAgent, type Tool } from '@lousho/contract';
+import {
+  refuseOption,
+  requireKnownOptions,
+  requireObject,
+  requireText,
+  requireWholeNumber,
+  type OptionNames,
+} from './require-option.ts';
+import { requireLimits, resolveToolConcurrency } from './run-options.ts';
+import { TASK } from './task-tool.ts';
+
+/** How deep `task` may nest unless the agent says otherwise. */
+export const DEFAULT_MAX_SUBAGENT_DEPTH = 5;
+
+const everyOption: OptionNames<SubAgent> = {
+  name: true,
+  description: true,
+  instructions: true,
+  provider: true,
+  model: true,
+  tools: true,
+  providerTools: true,
+  subagents: true,
+  maxSteps: true,
+  limits: true,
+  toolConcurrency: true,
+};
+
+/** @throws synchronously LOUSHO_CONFIG_INVALID naming the option */
+export function requireSubAgents(agent: Pick<SubAgent, 'subagents' | 'tools'>): void {
+  requireBelow(agent, '', new Set());
+}
+
+/** `seen`: sub-agents may name each other in a circle. */
+function requireBelow(
+  { subagents, tools }: Pick<SubAgent, 'subagents' | 'tools'>,
+  prefix: string,
+  seen: Set<SubAgent>,
+): void {
+  if (subagents === undefined) return;
+  const option = `${prefix}subagents`;
+  const given: unknown = subagents;
+  if (!Array.isArray(given)) refuseOption(option, given, 'a list of sub-agents');
+  if (subagents.length > 0) requireNoTaskTool(`${prefix}tools`, tools);
+  const names = new Set<string>();
+  for (const [index, subagent] of subagents.entries()) {
+    requireObject(`${option}[${index}]`, subagent, 'an object with name and description');
+    requireText(`${option}[${index}].name`, subagent.name);
+    if (names.has(subagent.name))
+      refuseOption(option, subagent.name, 'a list in which each name stands once');
+    names.add(subagent.name);
+    if (!seen.has(subagent)) requireSubAgent(subagent, `${option}.${subagent.name}.`, seen.add(subagent));
+  }
+}
+
+function requireSubAgent(subagent: SubAgent, prefix: string, seen: Set<SubAgent>): void {
+  const { description, provider, providerTools, tools, maxSteps, limits, toolConcurrency } = subagent;
+  requireKnownOptions(prefix, subagent, everyOption);
+  requireText(`${prefix}description`, description);
+  for (const part of ['instructions', 'model'] as const) {
+    const given: unknown = subagent[part];
+    if (given !== undefined && typeof given !== 'function') requireText(`${prefix}${part}`, given);
+  }
+  if (provider !== undefined && typeof provider?.generate !== 'function')
+    refuseOption(`${prefix}provider`, provider, 'an LLMProvider, which has a generate method');
+  if (providerTools !== undefined && !Array.isArray(providerTools))
+    refuseOption(`${prefix}providerTools`, providerTools, 'a list of provider tools');
+  if (tools !== undefined && typeof tools !== 'function') requireTools(`${prefix}tools`, tools);
+  if (maxSteps !== undefined) requireWholeNumber(`${prefix}maxSteps`, maxSteps, 1);
+  if (limits !== undefined) requireLimits(limits, `${prefix}limits`);
+  if (toolConcurrency !== undefined) resolveToolConcurrency(toolConcurrency, `${prefix}toolConcurrency`);
+  requireBelow(subagent, prefix, seen);
+}
+
+function requireTools(option: string, tools: readonly Tool[]): void {
+  if (!Array.isArray(tools)) refuseOption(option, tools, 'a list of tools made by defineTool');
+  const names = new Set<string>();
+  for (const tool of tools as readonly (Tool | null)[]) {
+    if (tool?.inputSchema === undefined) refuseOption(option, tool, 'a list of tools made by defineTool');
+    const { name } = tool;
+    if (names.has(name)) refuseOption(option, name, 'a list in which each name stands once');
+    names.add(name);
+  }
+}
+
+function requireNoTaskTool(option: string, tools: SubAgent['tools']): void {
+  if (!Array.isArray(tools) || !(tools as readonly Tool[]).some((tool) => tool?.name === TASK)) return;
+  throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
+    option,
+    got: TASK,
+    want: `a list without "${TASK}": with sub-agents this is the name of the tool that calls them`,
+  });
+}
