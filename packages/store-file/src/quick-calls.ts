@@ -33,15 +33,21 @@ export interface QuickCallsDeps {
 const QUICK_MS = 2;
 /** So slow calls hold the thread for a twentieth of the time at most. */
 const PAUSE_FACTOR = 20;
+/** One save behind another never waits for anything. So now and then one goes to the pool, and heartbeats and requests get their turn. */
+const LONGEST_HELD_MS = 20;
 /** Copying more than that takes as long as a trip. */
 const SMALL_WRITE_BYTES = 64 * 1024;
 
 /** The file system with these calls on the thread, as long as the disk is quick. */
 export function withQuickCalls({ fs, thread, clock, isOnLocalDisk, isAlone }: QuickCallsDeps): FileSystem {
   let inPoolUntilMs = -Infinity;
+  let heldMs = 0;
 
   function mayHoldThread(): boolean {
-    return isOnLocalDisk() && clock.monotonicMs() >= inPoolUntilMs;
+    if (!isOnLocalDisk() || clock.monotonicMs() < inPoolUntilMs) return false;
+    if (heldMs < LONGEST_HELD_MS) return true;
+    heldMs = 0;
+    return false;
   }
   function onThread<Value>(call: () => Value): Value {
     const startedAtMs = clock.monotonicMs();
@@ -50,6 +56,7 @@ export function withQuickCalls({ fs, thread, clock, isOnLocalDisk, isAlone }: Qu
     } finally {
       const endedAtMs = clock.monotonicMs();
       const tookMs = endedAtMs - startedAtMs;
+      heldMs += tookMs;
       if (tookMs > QUICK_MS) inPoolUntilMs = endedAtMs + PAUSE_FACTOR * tookMs;
     }
   }

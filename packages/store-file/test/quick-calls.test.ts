@@ -115,6 +115,19 @@ it('holds the thread once for a slow disk, and then not for twenty times as long
   expect(await saveNext()).toBe(true);
 });
 
+it('lets others have their turn while one save follows another', async () => {
+  const { checkpoints } = await givenRuns({ slowMs: () => 1 });
+  let turns = 0;
+  const turn = (): void => {
+    turns += 1;
+    next = setImmediate(turn);
+  };
+  let next = setImmediate(turn);
+  for (let save = 0; save < 200; save += 1) await checkpoints.save('order-1', second);
+  clearImmediate(next);
+  expect(turns).toBeGreaterThan(5);
+});
+
 it('never holds the thread for a server', async () => {
   const { checkpoints, onThread } = await givenRuns({ networkKindOf: () => 'NFS' });
   await checkpoints.save('order-1', second);
