@@ -40,33 +40,44 @@ const SMALL_WRITE_BYTES = 64 * 1024;
 
 /** The file system with these calls on the thread, as long as the disk is quick. */
 export function withQuickCalls({ fs, thread, clock, isOnLocalDisk, isAlone }: QuickCallsDeps): FileSystem {
-  let inPoolUntilMs = -Infinity;
-  let heldMs = 0;
+  // What is known of a file is in memory also where writing takes long.
+  const [looks, writes] = [new Pace(clock), new Pace(clock)];
+  const mayWrite = (): boolean => isOnLocalDisk() && isAlone() && writes.mayHoldThread();
+  return {
+    ...fs,
+    stat: (file) =>
+      isOnLocalDisk() && looks.mayHoldThread() ? looks.onThread(() => thread.stat(file)) : fs.stat(file),
+    write: (fd, bytes, position) =>
+      bytes.byteLength <= SMALL_WRITE_BYTES && mayWrite()
+        ? writes.onThread(() => thread.write(fd, bytes, position))
+        : fs.write(fd, bytes, position),
+    syncData: (fd) => (mayWrite() ? writes.onThread(() => thread.syncData(fd)) : fs.syncData(fd)),
+  };
+}
 
-  function mayHoldThread(): boolean {
-    if (!isOnLocalDisk() || clock.monotonicMs() < inPoolUntilMs) return false;
-    if (heldMs < LONGEST_HELD_MS) return true;
-    heldMs = 0;
+/** For how long calls of one kind have held the thread, and whether another one may. */
+class Pace {
+  #inPoolUntilMs = -Infinity;
+  #heldMs = 0;
+
+  constructor(readonly clock: Clock) {}
+
+  mayHoldThread(): boolean {
+    if (this.clock.monotonicMs() < this.#inPoolUntilMs) return false;
+    if (this.#heldMs < LONGEST_HELD_MS) return true;
+    this.#heldMs = 0;
     return false;
   }
-  function onThread<Value>(call: () => Value): Value {
-    const startedAtMs = clock.monotonicMs();
+
+  onThread<Value>(call: () => Value): Value {
+    const startedAtMs = this.clock.monotonicMs();
     try {
       return call();
     } finally {
-      const endedAtMs = clock.monotonicMs();
+      const endedAtMs = this.clock.monotonicMs();
       const tookMs = endedAtMs - startedAtMs;
-      heldMs += tookMs;
-      if (tookMs > QUICK_MS) inPoolUntilMs = endedAtMs + PAUSE_FACTOR * tookMs;
+      this.#heldMs += tookMs;
+      if (tookMs > QUICK_MS) this.#inPoolUntilMs = endedAtMs + PAUSE_FACTOR * tookMs;
     }
   }
-  return {
-    ...fs,
-    stat: (file) => (mayHoldThread() ? onThread(() => thread.stat(file)) : fs.stat(file)),
-    write: (fd, bytes, position) =>
-      bytes.byteLength <= SMALL_WRITE_BYTES && isAlone() && mayHoldThread()
-        ? onThread(() => thread.write(fd, bytes, position))
-        : fs.write(fd, bytes, position),
-    syncData: (fd) => (isAlone() && mayHoldThread() ? onThread(() => thread.syncData(fd)) : fs.syncData(fd)),
-  };
 }

@@ -104,6 +104,8 @@ it('holds the thread once for a slow disk, and then not for twenty times as long
   };
   // It was slow when the runs were begun.
   expect(await saveNext()).toBe(false);
+  // What is asked of files in memory goes on.
+  expect(inPool).toEqual(['write', 'syncData']);
   pass(199);
   expect(await saveNext()).toBe(false);
   pass(1);
