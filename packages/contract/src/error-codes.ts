@@ -5,8 +5,15 @@ import type { FinishReason, StoredError } from './run.ts';
 
 /** Every code and its details. Retryable unless marked "final". Codes are frozen within a major. */
 export interface ErrorDetails {
-  /** Another owner executes this id, or this run lost its lease. Nothing ran. */
-  LOUSHO_SESSION_BUSY: { readonly sessionId: string; readonly leaseFreeAtMs?: number };
+  /**
+   * Another owner executes this id, or this run lost its lease. Nothing ran, but with `executed`: the turn of a session ran, and another
+   * process wrote the conversation meanwhile; what it did stands behind theirs.
+   */
+  LOUSHO_SESSION_BUSY: {
+    readonly sessionId: string;
+    readonly leaseFreeAtMs?: number;
+    readonly executed?: true;
+  };
   /** The run waits for a person. Final. */
   LOUSHO_SESSION_AWAITING_APPROVAL: {
     readonly sessionId: string;
@@ -144,9 +151,14 @@ interface ErrorEntry<Details> {
 export const errorTable: { readonly [C in ErrorCode]: ErrorEntry<ErrorDetails[C]> } = {
   LOUSHO_SESSION_BUSY: {
     retryable: true,
-    message: (d) => `Run "${d.sessionId}" is executing elsewhere.`,
-    hint: () =>
-      'Wait until it ends; if its process died, its lease frees the run within 60 seconds. Then call again.',
+    message: (d) =>
+      d.executed === true
+        ? `The turn ran, but another process wrote session "${d.sessionId}" meanwhile. What the turn did stands behind theirs.`
+        : `Run "${d.sessionId}" is executing elsewhere.`,
+    hint: (d) =>
+      d.executed === true
+        ? 'Do not send it again: read session.messages() first. A store with atomic leases keeps two processes apart.'
+        : 'Wait until it ends; if its process died, its lease frees the run within 60 seconds. Then call again.',
   },
   LOUSHO_SESSION_AWAITING_APPROVAL: {
     retryable: false,

@@ -7,7 +7,7 @@ const MAX_RUN_ID_LENGTH = 200;
 const SESSION_ID = /^[A-Za-z0-9_-]{1,128}$/;
 const CHECKPOINT_ID = /^[A-Za-z0-9_-](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?$/;
 /** Compared without regard to case, so that a file system that folds case cannot turn one into the other. */
-const RESERVED_ENDING = /\.(?:turn-\d+|paused|fire)$/i;
+const RESERVED_ENDING = /\.(?:turn-\d+|transcript|paused|fire)$/i;
 const RESERVED_PART = /\.(?:sub|apr)-/i;
 
 /** A run id as callers give it: 1-200 of `A-Za-z0-9_.-`, no dot at an end, none of our own endings. @throws synchronously LOUSHO_SESSION_ID_INVALID. */
@@ -18,8 +18,11 @@ export function assertRunId(id: string): void {
 
 /** A session id, the stricter rule: 1-128 of `A-Za-z0-9_-`. @throws synchronously LOUSHO_SESSION_ID_INVALID. */
 export function assertSessionId(id: string): void {
-  if (typeof id !== 'string' || !SESSION_ID.test(id))
-    throw invalidId(id, 'a session id is 1-128 characters of A-Z a-z 0-9 _ -');
+  if (!isSessionId(id)) throw invalidId(id, 'a session id is 1-128 characters of A-Z a-z 0-9 _ -');
+}
+
+export function isSessionId(id: unknown): id is string {
+  return typeof id === 'string' && SESSION_ID.test(id);
 }
 
 /** An id that a store is asked for: a run id or an internal key. @throws synchronously LOUSHO_SESSION_ID_INVALID. */
@@ -38,6 +41,11 @@ export function isCheckpointId(id: unknown): id is string {
 /** Where a session's turn is stored: turn 0 is the first. */
 export function turnCheckpointId(sessionId: string, turn: number): string {
   return `${sessionId}.turn-${turn}`;
+}
+
+/** Where a session's transcript is stored in a store without a part for sessions. */
+export function transcriptCheckpointId(sessionId: string): string {
+  return `${sessionId}.transcript`;
 }
 
 /** Where the sub-agent of one `task` call is stored, below its lead. */
@@ -85,7 +93,7 @@ export function classifyCheckpointId(id: string): CheckpointIdKind {
   if (child?.[1] !== undefined) return { kind: 'child', leadId: child[1] };
   const turn = /^([A-Za-z0-9_-]+)\.turn-(\d+)$/.exec(id);
   if (turn?.[1] !== undefined) return { kind: 'session', sessionId: turn[1], turn: Number(turn[2]) };
-  return /\.(?:paused|fire)$/.test(id) ? { kind: 'bookkeeping' } : { kind: 'run' };
+  return /\.(?:transcript|paused|fire)$/.test(id) ? { kind: 'bookkeeping' } : { kind: 'run' };
 }
 
 function positionKey({ runId, step, index }: CallPosition): string {
@@ -103,7 +111,7 @@ function brokenRunIdRule(id: unknown): string | undefined {
   if (!/^[A-Za-z0-9_.-]+$/.test(id)) return 'a run id has only A-Z a-z 0-9 _ . -';
   if (id.startsWith('.') || id.endsWith('.')) return 'a run id has no dot at its start or end';
   if (RESERVED_ENDING.test(id))
-    return 'a run id does not end in .turn-<n>, .paused or .fire: Lousho stores its own records there';
+    return 'a run id does not end in .turn-<n>, .transcript, .paused or .fire: Lousho stores its own records there';
   if (RESERVED_PART.test(id))
     return 'a run id does not contain .sub- or .apr-: Lousho stores its own records there';
   return undefined;

@@ -76,6 +76,8 @@ export {
   assertSessionId,
   assertCheckpointId,
   isCheckpointId,
+  isSessionId,
+  transcriptCheckpointId,
   turnCheckpointId,
   childCheckpointId,
   approvalIdInside,
@@ -162,7 +164,8 @@ export {
   type ReachedLimit,
 } from './run.ts';
 export { isMessage } from './message-shape.ts';
-export { type SessionRecord, type SessionStore } from './session.ts';
+export { type SessionRecord, type SessionStore, type TurnSummary } from './session.ts';
+export { sessionAsCheckpoint, sessionOfCheckpoint } from './session-log.ts';
 export { resolveStoreOptions, type ResolvedStoreOptions } from './store-options.ts';
 export {
   CONTRACT_VERSION,
@@ -206,6 +209,7 @@ export {
   textOf,
   lastAssistantText,
   answeredCalls,
+  callRecords,
   resultOf,
   type LastStep,
   type AnsweredCall,
@@ -214,6 +218,7 @@ export {
   emptyUsage,
   addModelCall,
   addDelegated,
+  addRun,
   sumUsage,
   type TokenUsage,
   type ModelUsage,

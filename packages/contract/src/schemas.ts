@@ -15,6 +15,7 @@ const toolResult = z.custom<unknown>(isToolResult, 'not a tool result');
 
 const principal = z.looseObject({ id: z.string() });
 const approvalKind = z.enum(['tool', 'question', 'interrupted']);
+const reachedLimit = z.object({ name: z.string(), max: z.number(), used: z.number() });
 const runEnd = z.enum(['stop', 'length', 'content-filter', 'other', 'max-steps', 'limit']);
 
 let made: ReturnType<typeof makeSchemas> | undefined;
@@ -133,7 +134,7 @@ function checkpointSchema({ modelUsage, runUsage }: UsageSchemas) {
     checkpointBase.extend({
       status: z.literal('finished'),
       finishReason: runEnd,
-      limit: z.object({ name: z.string(), max: z.number(), used: z.number() }).optional(),
+      limit: reachedLimit.optional(),
     }),
   ]);
 }
@@ -175,6 +176,18 @@ function sessionRecordSchema({ runUsage }: UsageSchemas) {
     inputIds: stringList,
     businessState: anyOrAbsent,
     usage: runUsage,
+    lastTurn: z
+      .object({
+        runId: z.string(),
+        agentName: z.string(),
+        activeAgent: z.string().optional(),
+        stepIndex: count,
+        usage: runUsage,
+        runInput: z.object({ start: count, count }),
+        finishReason: z.union([runEnd, z.literal('aborted')]),
+        limit: reachedLimit.optional(),
+      })
+      .optional(),
     savedAt: timestamp,
   });
 }

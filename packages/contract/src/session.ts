@@ -1,8 +1,21 @@
 /** The committed transcript of a conversation, saved by compare-and-swap. */
 import type { JsonValue } from './json.ts';
 import type { Message } from './messages.ts';
+import type { ReachedLimit, RunEnd } from './run.ts';
 import type { RunUsage } from './usage.ts';
 
+/** What is kept of the turn that was committed last, so that a retry of its input gets what it came to. */
+export interface TurnSummary {
+  readonly runId: string;
+  readonly agentName: string;
+  readonly activeAgent?: string;
+  readonly stepIndex: number;
+  readonly usage: RunUsage;
+  /** Where in `messages` its input is. */
+  readonly runInput: { readonly start: number; readonly count: number };
+  readonly finishReason: RunEnd | 'aborted';
+  readonly limit?: ReachedLimit;
+}
 export interface SessionRecord {
   readonly id: string;
   /** 0 for "not stored"; each save stores the revision before plus 1. */
@@ -14,6 +27,8 @@ export interface SessionRecord {
   readonly businessState?: JsonValue;
   /** Spend of the whole session. */
   readonly usage: RunUsage;
+  /** Absent before the first turn, and in a fork. */
+  readonly lastTurn?: TurnSummary;
   readonly savedAt: string;
 }
 /**

@@ -1,5 +1,6 @@
 /** Reading a transcript: the last step, its calls, its text. Calls are looked up in the last assistant message only. */
 import type { AssistantMessage, Message, ToolCallPart, ToolResultPart } from './messages.ts';
+import type { ToolCallRecord } from './run.ts';
 
 /** The last model response and the calls that we run (not those that the provider runs). */
 export interface LastStep {
@@ -71,6 +72,22 @@ export function* answeredCalls(messages: readonly Message[]): Iterable<AnsweredC
     next += 1;
     yield { call, result };
   }
+}
+
+/** The answered calls as callers see them, in call order. */
+export function callRecords(messages: readonly Message[]): ToolCallRecord[] {
+  const records: ToolCallRecord[] = [];
+  for (const { call, result } of answeredCalls(messages)) {
+    records.push({
+      toolCallId: call.toolCallId,
+      toolName: call.toolName,
+      args: call.args,
+      result: result.result,
+      ...(result.isError === undefined ? undefined : { isError: result.isError }),
+      ...(result.kind === undefined ? undefined : { kind: result.kind }),
+    });
+  }
+  return records;
 }
 
 /** The result that a tool message holds. */

@@ -64,6 +64,24 @@ export function addDelegated(usage: RunUsage, child: DelegatedUsage): RunUsage {
   });
 }
 
+/** The totals of two runs, one after the other. */
+export function addRun(usage: RunUsage, run: RunUsage): RunUsage {
+  let { byModel } = usage;
+  for (const [modelId, spent] of Object.entries(run.byModel)) byModel = withModel(byModel, modelId, spent);
+  const delegated = [usage.delegated, run.delegated].filter((part) => part !== undefined);
+  const [first, second] = delegated;
+  return deepFreeze({
+    ...sumUsage(usage, run),
+    byModel,
+    ...(first === undefined
+      ? undefined
+      : {
+          delegated:
+            second === undefined ? first : { ...sumUsage(first, second), runs: first.runs + second.runs },
+        }),
+  });
+}
+
 export function sumUsage(a: ModelUsage, b: ModelUsage): ModelUsage {
   const costUsd = knownSum(costOf(a), costOf(b));
   return {

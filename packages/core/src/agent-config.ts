@@ -27,6 +27,7 @@ import {
   type Engine,
   type OptionNames,
 } from '@lousho/executor/wiring';
+import { sessionParts, type SessionParts } from './session-parts.ts';
 
 export interface AgentConfig extends EngineOptions {
   readonly provider: LLMProvider;
@@ -58,9 +59,11 @@ export interface AgentParts {
   readonly checkpoints: CheckpointStore | undefined;
   /** Where pauses go; memory of this agent when it has no store at all. */
   readonly approvals: ApprovalStore | undefined;
+  readonly sessions: SessionParts;
   readonly source: AgentSource;
   readonly engine: Engine;
   readonly approve: Approve | undefined;
+  readonly store: AgentStore | undefined;
   readonly options: EngineOptions;
 }
 
@@ -115,14 +118,16 @@ export function resolveAgentConfig(config: AgentConfig): AgentParts {
     name,
     checkpoints: store?.checkpoints,
     approvals: store === undefined ? ephemeralApprovals() : store.approvals,
+    sessions: sessionParts(store),
     source: agentSource({ ...config, name, ownTools, levelsBelow }),
     engine: resolveEngine(config),
     approve: config.approve,
+    store,
     options: config,
   };
 }
 
-function requireStore(store: AgentStore): void {
+export function requireStore(store: AgentStore): void {
   if (typeof store !== 'object' || store === null)
     refuse('store', store, 'an AgentStore, for example memoryStore()');
   const { contractVersion = CONTRACT_VERSION } = store;

@@ -12,6 +12,7 @@ import type {
   StoredError,
 } from '@lousho/contract';
 import type { InputOptions } from '@lousho/executor';
+import type { AgentSession, SessionOptions } from './agent-session.ts';
 
 export interface SendOptions extends InputOptions {
   /** Makes the run durable: 1-200 characters of `A-Za-z0-9_.-`. */
@@ -23,6 +24,10 @@ export interface SendOptions extends InputOptions {
 }
 export interface AbortOptions {
   readonly signal?: AbortSignal | undefined;
+}
+export interface ResumeOptions extends AbortOptions {
+  /** Which one, when a session and a run have the same id. Default: the session first. */
+  readonly kind?: PendingKind | undefined;
 }
 
 interface PendingBase {
@@ -122,14 +127,16 @@ export interface Agent {
   send(input: AgentInput, options?: SendOptions): Promise<ExecutionResult>;
   /** Wrong options throw synchronously. `stream([], { sessionId })` resumes. */
   stream(input: AgentInput, options?: SendOptions): AgentRun;
-  /** Continues an unfinished run; `null` when there is none. Busy at once, it never waits. */
-  resume(sessionId: string, options?: AbortOptions): Promise<ExecutionResult | null>;
+  /** Continues an unfinished run or session turn; `null` when there is none. Busy at once, it never waits. */
+  resume(sessionId: string, options?: ResumeOptions): Promise<ExecutionResult | null>;
   /**
    * For what is delivered at least once, such as a webhook: starts, joins or finishes the run of `id`, or gives the stored result of a
    * finished or paused one. Any number of callers, one run.
    * @throws what `send` does but SessionAwaitingApprovalError; LOUSHO_SESSION_BUSY while another process executes it
    */
   runOnce(id: string, input: AgentInput, options?: Omit<SendOptions, 'sessionId'>): Promise<ExecutionResult>;
+  /** A conversation of many turns. @throws synchronously LOUSHO_SESSION_ID_INVALID, LOUSHO_CONFIG_INVALID */
+  session(options: SessionOptions): AgentSession;
   /** Unfinished runs of the store, oldest save first. @throws LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE, LOUSHO_CONFIG_INVALID (no `list`) */
   pending(): Promise<readonly PendingRun[]>;
   /**

@@ -20,6 +20,7 @@ import type { AgentParts } from './agent-config.ts';
 import type { AbortOptions, Approvals } from './agent.ts';
 import { decidePauses } from './approve.ts';
 import type { LiveRuns } from './live-runs.ts';
+import { turnAt } from './session-turns.ts';
 
 export function agentApprovals(parts: AgentParts, live: LiveRuns): Approvals {
   const resolve: Approvals['resolve'] = async (decision, options = {}) => {
@@ -78,6 +79,7 @@ function wire(
     engine,
     signal,
     onStart: (stop) => live.add(stop),
+    conversationOf: (checkpointId) => turnAt(parts, checkpointId),
   };
 }
 

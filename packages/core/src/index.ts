@@ -1,5 +1,7 @@
 /** The object that applications hold, and every word of the contract and the engine that they need beside it. */
 export { createAgent } from './create-agent.ts';
+export type { AgentSession, SessionOptions } from './agent-session.ts';
+export type { SessionHistoryEntry } from './session-history.ts';
 export type { AgentConfig, Approve, ApproveOutcome } from './agent-config.ts';
 export type {
   AbortOptions,
@@ -10,6 +12,7 @@ export type {
   PausedRun,
   PendingRun,
   RecoverOptions,
+  ResumeOptions,
   SendOptions,
 } from './agent.ts';
 
@@ -36,9 +39,11 @@ export {
   SDKError,
   SessionAwaitingApprovalError,
   addDelegated,
+  addRun,
   addModelCall,
   agentEventTypes,
   answeredCalls,
+  callRecords,
   appendFrozen,
   approvalIdOf,
   assertCheckpointId,
@@ -71,6 +76,7 @@ export {
   isCheckpointId,
   isDeepFrozen,
   isSDKError,
+  isSessionId,
   jsonEqual,
   lastAssistantText,
   lastStep,
@@ -89,11 +95,14 @@ export {
   resolvePorts,
   resolveStoreOptions,
   resultOf,
+  sessionAsCheckpoint,
+  sessionOfCheckpoint,
   storedError,
   sumUsage,
   takeLease,
   textOf,
   toJson,
+  transcriptCheckpointId,
   turnCheckpointId,
   validateArgs,
   type AbortedResult,
@@ -211,6 +220,7 @@ export {
   type SandboxExecute,
   type SegmentInfo,
   type SessionRecord,
+  type TurnSummary,
   type SessionStore,
   type SharedPrefix,
   type StandardResult,

@@ -41,6 +41,16 @@ export class LiveRuns {
     };
   }
 
+  /** A call that may take several runs: a shutdown reaches it between them, too. */
+  async while<Value>(stop: RunStop, work: () => Promise<Value>): Promise<Value> {
+    const end = this.add(stop);
+    try {
+      return await work();
+    } finally {
+      end();
+    }
+  }
+
   /** Work that leads to a run counts as under way, too: what it looks up comes from the store. */
   async during<Value>(work: Promise<Value>): Promise<Value> {
     const end = this.#begin();

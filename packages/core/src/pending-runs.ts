@@ -3,6 +3,7 @@ import {
   ConfigurationError,
   checkpointHeader,
   classifyCheckpointId,
+  type Checkpoint,
   type CheckpointHeader,
   type CheckpointHeaderEntry,
   type CheckpointStore,
@@ -73,6 +74,13 @@ function idOf(checkpointId: string): PendingId | undefined {
     case 'bookkeeping':
       return undefined;
   }
+}
+
+/** What an operator has to know of this run. `undefined` for what is no run of its own, and for one that is over. */
+export function pendingOf(checkpointId: string, checkpoint: Checkpoint): PendingRun | undefined {
+  const id = idOf(checkpointId);
+  const header = checkpointHeader(checkpoint);
+  return id === undefined || header.status === 'finished' ? undefined : pendingRun(id, header);
 }
 
 function damagedRun(id: PendingId, error: StoredError | undefined): PendingRun {

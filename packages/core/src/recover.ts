@@ -17,6 +17,7 @@ import { unfinishedRuns, type UnfinishedHeader, type UnfinishedRun } from './pen
 import { resolveRecoverOptions, type ResolvedRecoverOptions } from './recover-options.ts';
 import { decideRecovery, type RecoveryDecision, type RecoveryRules } from './recovery-decision.ts';
 import { RecoveryNotes } from './recovery-notes.ts';
+import { turnAt } from './session-turns.ts';
 
 /** How long `stop()` waits for running calls. */
 const STOP_TIMEOUT_MS = 10_000;
@@ -93,8 +94,8 @@ class Recovery {
 
   #dueRun(found: UnfinishedRun): readonly DueRun[] {
     const { run, header } = found;
-    // A damaged record is for a person, and the turn of a session for its session.
-    if (header === null || run.kind === 'session' || this.#notes.isHopeless(run)) return [];
+    // A damaged record is for a person.
+    if (header === null || this.#notes.isHopeless(run)) return [];
     const decision = decideRecovery(header, this.#rules, this.#nowMs, this.#notes.forgivenStarts(found));
     return decision.type === 'leave' ? [] : [{ run, header, decision }];
   }
@@ -166,6 +167,7 @@ class Recovery {
       sessionId,
       request,
       store: this.options.store,
+      conversation: turnAt(this.parts, checkpointId),
       isEphemeral: false,
       approvals,
       source,

@@ -11,6 +11,7 @@ import {
   type JsonValue,
   type Message,
 } from '@lousho/contract';
+import type { ConversationState } from './conversation.ts';
 
 /** The messages of an input, in a form that can be stored. @throws synchronously LOUSHO_CONFIG_INVALID. */
 export function inputMessages(input: AgentInput): readonly Message[] {
@@ -28,9 +29,9 @@ function asMessages(input: unknown): readonly unknown[] {
   return input.length > 0 && input.every(isUserPart) ? [{ role: 'user', content: input }] : input;
 }
 
-/** What of `input` the conversation does not hold yet. */
+/** What of `input` the conversation does not hold yet: a run's, or that of a session whose turns are all over. */
 export function newMessages(
-  stored: Checkpoint,
+  stored: Checkpoint | ConversationState,
   input: readonly Message[],
   inputId: string | undefined,
 ): readonly Message[] {
@@ -38,16 +39,15 @@ export function newMessages(
   // The session has its system messages.
   const given = input.filter((message) => message.role !== 'system');
   if (given.length === 0) return [];
-  const conversation = [...stored.messages, ...stored.heldInput].filter(
-    (message) => message.role !== 'system',
-  );
+  const heldInput = 'heldInput' in stored ? stored.heldInput : [];
+  const conversation = [...stored.messages, ...heldInput].filter((message) => message.role !== 'system');
   const shared = sharedLength(conversation, given);
   if (shared === conversation.length) {
     // An id that the session does not hold says that this is no retry, also when the words are the same.
     const known = inputId === undefined || shared < given.length ? shared : historyLength(given);
     return given.slice(known);
   }
-  if (stored.status === 'finished') return given;
+  if (!('status' in stored) || stored.status === 'finished') return given;
   const retried = inputId === undefined ? retriedLength(stored, given) : 0;
   if (retried > 0) return given.slice(retried);
   // A copy of the history that lags behind: it has what the model said, so it is no new message that happens to be equal.

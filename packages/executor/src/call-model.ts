@@ -14,7 +14,13 @@ import { givenUp, unlessAborted } from './run-stop.ts';
 export type ModelOutcome =
   | ({ readonly type: 'response'; readonly response: LLMResponse } & AcceptedResponse)
   /** A steer took its place before it said anything, or the run was aborted during it. */
-  | { readonly type: 'dropped'; readonly modelId: string; readonly usage: AcceptedResponse['usage'] }
+  | {
+      readonly type: 'dropped';
+      readonly modelId: string;
+      readonly usage: AcceptedResponse['usage'];
+      /** What was heard of it. */
+      readonly text: string;
+    }
   /** The run stopped while no call was under way, or one was not waited for because the process goes away. */
   | { readonly type: 'abandoned' };
 
@@ -75,7 +81,8 @@ function nothingToEnd(): void {
 function whenDropped(run: Run, request: LLMRequest, heard: HeardSoFar): ModelOutcome {
   const stop = run.stop.current;
   if (stop?.type === 'shutdown' || stop?.type === 'lease-lost') return { type: 'abandoned' };
-  return { type: 'dropped', modelId: modelIdOf(run), usage: droppedUsage(request.messages, heard.text) };
+  const usage = droppedUsage(request.messages, heard.text);
+  return { type: 'dropped', modelId: modelIdOf(run), usage, text: heard.text };
 }
 
 function modelIdOf(run: Run): string {

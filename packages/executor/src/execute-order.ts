@@ -28,9 +28,6 @@ export async function executeOrder(order: RunOrder): Promise<ExecutionResult | n
       events.emit('run.done', { finishReason: 'error', text: '' });
     }
     throw error;
-  } finally {
-    order.input.close();
-    order.stop.dispose();
   }
 }
 
@@ -95,18 +92,37 @@ async function openAndExecute(
 ): Promise<ExecutionResult | null> {
   const { checkpointId, sessionId } = order;
   const stored = await loadCheckpoint(order.store, checkpointId);
-  const opening = openRun(sessionId ?? checkpointId, stored, order.request);
+  const conversation = await order.conversation?.open();
+  if (order.conversation !== undefined && conversation === undefined) return null;
+  const opening = openRun(sessionId ?? checkpointId, stored, order.request, conversation);
   switch (opening.type) {
     case 'refuse':
       throw opening.error;
     case 'nothing':
       return null;
+    case 'adopt':
+      return adopt(order, opening.stored);
     case 'stored':
       announce(order, opening.stored, true);
       return pausedOrFinished(opening.stored, sessionId);
+    case 'new':
+      await order.beforeNew?.();
+      return execute(order, lease, opening);
     default:
       return execute(order, lease, opening);
   }
+}
+
+/** Nothing runs: its end is recorded, and the conversation goes on. Stopped, the order only says what is there. */
+async function adopt(order: RunOrder, stored: Checkpoint): Promise<ExecutionResult | null> {
+  const { stop, sessionId, conversation } = order;
+  if (stop.current === undefined) {
+    await conversation?.settle(stored);
+    return null;
+  }
+  return stored.status === 'in-progress'
+    ? abortedResult(stored, sessionId, undefined)
+    : pausedOrFinished(stored, sessionId);
 }
 
 async function execute(
@@ -116,7 +132,7 @@ async function execute(
 ): Promise<ExecutionResult> {
   const opened = await openCheckpoint(order, opening);
   const { events, engine, stop } = order;
-  const isResumed = 'stored' in opening && opening.type !== 'continue';
+  const isResumed = 'stored' in opening;
   const writer = new CheckpointWriter(opened.checkpoint, isResumed ? opening.stored : undefined, {
     id: order.checkpointId,
     store: order.store,
@@ -129,6 +145,7 @@ async function execute(
     ...order,
     ...{ agent: opened.agent, writer, lease, isResumed },
     executeChild: executeOrder,
+    isTurn: order.conversation !== undefined,
   });
   announce(order, run.checkpoint, isResumed);
   if (opened.drift !== undefined) events.emit('agent.drift', opened.drift);
@@ -138,7 +155,9 @@ async function execute(
     return abortedResult(run.checkpoint, run.sessionId, stop.current.reason);
   if (isResumed) await storeOpening(order, run);
   takeInput(run);
-  return executeRun(run);
+  const result = await executeRun(run);
+  await order.conversation?.settle(run.checkpoint);
+  return result;
 }
 
 function shutdownError(sessionId: string | undefined): SDKError {

@@ -122,6 +122,7 @@ async function takeResponse(run: Run, outcome: ModelOutcome, steps: StepEvents):
         usage: outcome.usage,
         countsAsStep: isSteered,
       });
+      run.cutReply = isSteered ? '' : outcome.text;
       if (isSteered) steps.end('steered');
       return;
     }
@@ -153,7 +154,7 @@ async function stopRun(run: Run, stop: Stop, steps: StepEvents): Promise<Executi
       if (run.openCalls().length > 0) await runTools(run, run.openCalls());
       run.input.close();
       steps.end('aborted');
-      await run.commit({ type: 'aborted' });
+      await run.commit({ type: 'aborted', cutReply: run.isTurn ? run.cutReply : '' });
       return abortedResult(run.checkpoint, run.sessionId, stop.reason);
     default:
       return assertNever(stop);

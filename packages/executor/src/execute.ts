@@ -30,6 +30,8 @@ export type OrderPlan = Omit<RunOrder, 'events' | 'input' | 'stop' | 'isStreamin
   readonly signal: AbortSignal | undefined;
   /** Told of every execution that begins, so that a shutdown can end it. */
   readonly onStart?: ((stop: RunStop) => () => void) | undefined;
+  /** Besides the engine's `onEvent`. */
+  readonly listeners?: readonly ((event: AgentEvent) => void)[] | undefined;
 };
 
 /** The engine with explicit wiring; `createAgent` of `@lousho/core` is made of it. */
@@ -47,36 +49,59 @@ export const AgentExecutor = {
 
 /** `null` when there was nothing to resume. */
 export function executePlan(plan: OrderPlan): Promise<ExecutionResult | null> {
-  return perform(plan, {
-    stop: new RunStop(plan.engine.ports.clock),
-    input: new RunInput(),
-    sink: undefined,
-  });
+  return executeWork(plan.engine.ports.clock, (call) => perform(plan, call));
 }
 
 export function streamPlan(plan: OrderPlan | Promise<OrderPlan>, clock: Clock): AgentRun {
+  // A plan that is there takes its place in line at once: calls with one id run in the order they were made.
+  return streamWork(clock, async (call) => perform(plan instanceof Promise ? await plan : plan, call));
+}
+
+/** One call of an application: it may take several orders until one of them is the run that answers it. */
+export interface ApplicationCall {
+  readonly stop: RunStop;
+  readonly input: RunInput;
+  /** Whoever reads the handle; `undefined` when there is none. */
+  readonly sink: ((event: AgentEvent) => void) | undefined;
+}
+
+/** Leaves no timer, no listener and no open input behind. */
+export async function executeWork<Value>(
+  clock: Clock,
+  work: (call: ApplicationCall) => Promise<Value>,
+): Promise<Value> {
+  const parts = { stop: new RunStop(clock), input: new RunInput() };
+  try {
+    return await work({ ...parts, sink: undefined });
+  } finally {
+    parts.input.close();
+    parts.stop.dispose();
+  }
+}
+
+/** `executeWork` with a handle on it. */
+export function streamWork(
+  clock: Clock,
+  work: (call: ApplicationCall) => Promise<ExecutionResult | null>,
+): AgentRun {
   const parts = { stop: new RunStop(clock), input: new RunInput() };
   return startRunHandle(parts, async (sink) => {
-    // A plan that is there takes its place in line at once: calls with one id run in the order they were made.
-    const order = plan instanceof Promise ? await plan : plan;
-    return required(await perform(order, { ...parts, sink }));
+    try {
+      return required(await work({ ...parts, sink }));
+    } finally {
+      parts.input.close();
+      parts.stop.dispose();
+    }
   });
 }
 
-async function perform(
+/** Executes one order of a call. `null` when there was nothing to do for it. */
+export async function perform(
   plan: OrderPlan,
-  {
-    stop,
-    input,
-    sink,
-  }: {
-    readonly stop: RunStop;
-    readonly input: RunInput;
-    readonly sink: ((event: AgentEvent) => void) | undefined;
-  },
+  { stop, input, sink }: ApplicationCall,
 ): Promise<ExecutionResult | null> {
-  const { engine } = plan;
-  const sinks = [engine.onEvent, sink].filter((listener) => listener !== undefined);
+  const { engine, listeners = [] } = plan;
+  const sinks = [engine.onEvent, ...listeners, sink].filter((listener) => listener !== undefined);
   const onEnd = plan.onStart?.(stop);
   stop.follow(plan.signal);
   try {

@@ -84,7 +84,8 @@ export type Outcome =
     }
   | { readonly type: 'stateGiven'; readonly businessState: JsonValue }
   | { readonly type: 'finished'; readonly finishReason: RunEnd; readonly limit?: ReachedLimit | undefined }
-  | { readonly type: 'aborted' }
+  /** `cutReply`: what the model had said of a reply that nobody will ask for again; empty when there is none. */
+  | { readonly type: 'aborted'; readonly cutReply?: string | undefined }
   | { readonly type: 'failed'; readonly error: StoredError }
   /** The held input becomes the input of a new run in the same conversation. */
   | { readonly type: 'nextRun'; readonly runId: string };
@@ -201,7 +202,7 @@ function apply(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
     case 'finished':
       return finish(checkpoint, outcome);
     case 'aborted':
-      return { ...inProgress(checkpoint, {}), finishReason: 'aborted' };
+      return { ...inProgress(withCutReply(checkpoint, outcome.cutReply), {}), finishReason: 'aborted' };
     case 'failed':
       return {
         ...inProgress(checkpoint, failedAgain(checkpoint, outcome.error)),
@@ -216,6 +217,17 @@ function apply(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
 }
 
 /* ── The run's end and the next one's start ── */
+
+/** The next turn reads what the user read; the mark says that it is not all of it. */
+function withCutReply(checkpoint: Checkpoint, text: string | undefined): Checkpoint {
+  if (text === undefined || text === '') return checkpoint;
+  const reply: AssistantMessage = {
+    role: 'assistant',
+    content: [{ type: 'text', text: text.toWellFormed() }],
+    providerMetadata: { lousho: { interrupted: true } },
+  };
+  return { ...checkpoint, messages: appendFrozen(checkpoint.messages, [reply]) };
+}
 
 function isAborted(checkpoint: Checkpoint): boolean {
   return checkpoint.status === 'in-progress' && checkpoint.finishReason === 'aborted';

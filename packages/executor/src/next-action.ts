@@ -2,10 +2,12 @@
 import {
   addDelegated,
   lastStep,
+  sumUsage,
   type Checkpoint,
   type CheckpointApproval,
   type DelegatedUsage,
   type Message,
+  type ModelUsage,
   type ReachedLimit,
   type RunEnd,
   type RunLimits,
@@ -34,6 +36,14 @@ export interface OpenCall {
 export interface StepPolicy {
   readonly maxSteps: number;
   readonly limits: RunLimits;
+  readonly sessionLimits?: SessionLimits | undefined;
+}
+
+export interface SessionLimits {
+  readonly limits: RunLimits;
+  /** Spent by the turns before. */
+  readonly usage: ModelUsage;
+  readonly toolCalls: number;
 }
 
 export function nextAction(checkpoint: Checkpoint, policy: StepPolicy): NextAction {
@@ -47,7 +57,7 @@ export function nextAction(checkpoint: Checkpoint, policy: StepPolicy): NextActi
   const answered = checkpoint.messages.at(-1)?.role === 'assistant';
   if (answered && checkpoint.heldInput.length === 0) return { type: 'finish', finishReason: 'stop' };
   if (checkpoint.stepIndex >= policy.maxSteps) return { type: 'finish', finishReason: 'max-steps' };
-  const limit = reachedLimit(checkpoint, policy.limits);
+  const limit = reachedLimit(checkpoint, policy);
   if (limit !== undefined) return { type: 'finish', finishReason: 'limit', limit };
   return { type: checkpoint.heldInput.length > 0 ? 'joinInput' : 'callModel' };
 }
@@ -85,7 +95,7 @@ export function approvalOfCall(
 }
 
 /** What the run spent, with what is known of unfinished sub-agents. */
-export function knownSpend(checkpoint: Checkpoint): RunUsage {
+export function knownSpend(checkpoint: Pick<Checkpoint, 'usage' | 'delegatedInFlight'>): RunUsage {
   return checkpoint.delegatedInFlight.reduce(
     (usage, child) => addDelegated(usage, child.usage),
     checkpoint.usage,
@@ -97,12 +107,28 @@ export function asDelegated({ delegated: _delegated, ...usage }: RunUsage): Dele
   return usage;
 }
 
-function reachedLimit(checkpoint: Checkpoint, limits: RunLimits): ReachedLimit | undefined {
+function reachedLimit(checkpoint: Checkpoint, policy: StepPolicy): ReachedLimit | undefined {
+  const { limits, sessionLimits } = policy;
   const spend = knownSpend(checkpoint);
+  const toolCalls = (): number => toolResultCount(checkpoint.messages, checkpoint.runInput.start);
+  const ofRun = firstReached(limits, spend, toolCalls);
+  if (ofRun !== undefined || sessionLimits === undefined) return ofRun;
+  return firstReached(
+    sessionLimits.limits,
+    sumUsage(sessionLimits.usage, spend),
+    () => sessionLimits.toolCalls + toolCalls(),
+  );
+}
+
+function firstReached(
+  limits: RunLimits,
+  spend: ModelUsage,
+  toolCalls: () => number,
+): ReachedLimit | undefined {
   const used: { readonly [Name in keyof RunLimits]-?: () => number | undefined } = {
     maxTotalTokens: () => spend.totalTokens,
     maxModelCalls: () => spend.modelCalls,
-    maxToolCalls: () => toolResultCount(checkpoint.messages, checkpoint.runInput.start),
+    maxToolCalls: toolCalls,
     maxCostUsd: () => spend.costUsd,
   };
   for (const name of Object.keys(used) as (keyof RunLimits)[]) {

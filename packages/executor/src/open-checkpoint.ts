@@ -47,7 +47,7 @@ async function openFresh(
   const { request, source, engine, metadata, principal } = order;
   const given =
     opening.type === 'continue' ? opening.messages : 'messages' in request ? request.messages : [];
-  const before = opening.type === 'continue' ? opening.stored : undefined;
+  const before = opening.type === 'continue' ? opening.before : undefined;
   const ctx = runContext(order, given);
   const agent = await source.resolve(ctx, undefined);
   const { leading, input } = splitLeadingSystem(given, agent.instructions);

@@ -5,11 +5,11 @@ import {
   SessionAwaitingApprovalError,
   type Checkpoint,
   type CheckpointApproval,
-  type FinishedCheckpoint,
   type InProgressCheckpoint,
   type Message,
 } from '@lousho/contract';
 import { newMessages } from './accept-input.ts';
+import { isOver, type ConversationState } from './conversation.ts';
 import { findApproval } from './decide-approval.ts';
 
 /** What a caller asks of a run. */
@@ -36,8 +36,8 @@ export type RunRequest =
 
 export type Opening =
   | { readonly type: 'new' }
-  /** A finished run: its conversation goes on with a run of its own. */
-  | { readonly type: 'continue'; readonly stored: FinishedCheckpoint; readonly messages: readonly Message[] }
+  /** What was said before, by a finished run or in a session: the conversation goes on with a run of its own. */
+  | { readonly type: 'continue'; readonly before: ConversationState; readonly messages: readonly Message[] }
   | { readonly type: 'resume'; readonly stored: InProgressCheckpoint; readonly messages: readonly Message[] }
   | { readonly type: 'decide'; readonly stored: Checkpoint; readonly approval: CheckpointApproval }
   /** Decisions that were made with the lead reach the sub-agent. */
@@ -49,18 +49,30 @@ export type Opening =
   /** Nothing to do: the stored run is the answer. */
   | { readonly type: 'stored'; readonly stored: RestingCheckpoint }
   | { readonly type: 'nothing' }
+  /** A turn that is over and not yet recorded in its conversation. */
+  | { readonly type: 'adopt'; readonly stored: Checkpoint }
   | { readonly type: 'refuse'; readonly error: SDKError };
 
 /** A run that nothing executes on: it is over, or waits for a person. */
 type RestingCheckpoint = Exclude<Checkpoint, { readonly status: 'in-progress' }>;
 
 /** Openings that execute something. */
-export type ExecutableOpening = Exclude<Opening, { type: 'stored' | 'nothing' | 'refuse' }>;
+export type ExecutableOpening = Exclude<Opening, { type: 'stored' | 'nothing' | 'adopt' | 'refuse' }>;
 
-export function openRun(id: string, stored: Checkpoint | null, request: RunRequest): Opening {
+/** @param conversation of a run that is a turn of one */
+export function openRun(
+  id: string,
+  stored: Checkpoint | null,
+  request: RunRequest,
+  conversation?: ConversationState,
+): Opening {
+  if (conversation !== undefined && stored !== null && request.type !== 'decide' && isOver(stored))
+    return { type: 'adopt', stored };
   switch (request.type) {
     case 'send':
-      return openSend(id, stored, request);
+      return conversation === undefined
+        ? openSend(id, stored, request)
+        : openTurn(id, stored, request, conversation);
     case 'once':
       return openOnce(id, stored, request.messages);
     case 'resume':
@@ -85,7 +97,25 @@ function openSend(
   if (stored.status === 'awaiting-approval') return refuse(awaitingApproval(id, stored));
   const messages = newMessages(stored, request.messages, request.inputId);
   if (stored.status === 'in-progress') return { type: 'resume', stored, messages };
-  return messages.length === 0 ? { type: 'stored', stored } : { type: 'continue', stored, messages };
+  return messages.length === 0 ? { type: 'stored', stored } : { type: 'continue', before: stored, messages };
+}
+
+/** A turn takes one input: what is new to an unfinished one gets a turn of its own behind it. */
+function openTurn(
+  id: string,
+  stored: Checkpoint | null,
+  request: Extract<RunRequest, { type: 'send' }>,
+  conversation: ConversationState,
+): Opening {
+  if (stored?.status === 'awaiting-approval') return refuse(awaitingApproval(id, stored));
+  if (stored?.status === 'in-progress') {
+    const isNew = newMessages(stored, request.messages, request.inputId).length > 0;
+    return isNew ? { type: 'nothing' } : { type: 'resume', stored, messages: [] };
+  }
+  const opening = openNew(id, request.messages);
+  return opening.type === 'new'
+    ? { type: 'continue', before: conversation, messages: request.messages }
+    : opening;
 }
 
 function openOnce(id: string, stored: Checkpoint | null, messages: readonly Message[]): Opening {
@@ -125,7 +155,8 @@ function openDecision(stored: Checkpoint | null, approvalId: string): Opening {
     : refuse(found.error);
 }
 
-function awaitingApproval(
+/** What every way into a paused run is refused with. */
+export function awaitingApproval(
   id: string,
   stored: Extract<Checkpoint, { status: 'awaiting-approval' }>,
 ): SDKError {

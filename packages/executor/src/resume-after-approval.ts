@@ -15,6 +15,7 @@ import {
 import { agentOfDefinition } from './agent-source.ts';
 import { stateInRecord } from './approval-snapshot.ts';
 import { isInstructions } from './check-agent.ts';
+import type { Conversation } from './conversation.ts';
 import { findApproval, type GivenDecision } from './decide-approval.ts';
 import { executePlan, streamPlan, type OrderPlan } from './execute.ts';
 import { loadCheckpoint } from './load-checkpoint.ts';
@@ -77,6 +78,8 @@ export interface DecisionWiring {
   readonly engine: Engine;
   readonly signal: AbortSignal | undefined;
   readonly onStart?: OrderPlan['onStart'];
+  /** Of a run that is a turn of one. */
+  readonly conversationOf?: ((checkpointId: string) => Conversation | undefined) | undefined;
 }
 
 /** Reads before anything is taken: a decision that can change nothing fails at once, also while the run executes. */
@@ -102,10 +105,12 @@ export async function planDecision(wired: DecisionWiring): Promise<OrderPlan> {
     throw found.error;
   }
   const isExpiry = wired.decidedBy === 'expiry';
+  const conversation = wired.conversationOf?.(checkpointId);
   return {
     checkpointId,
-    sessionId: isEphemeral ? undefined : sessionIdOf(checkpointId),
+    sessionId: isEphemeral && conversation === undefined ? undefined : sessionIdOf(checkpointId),
     request: { type: 'decide', approvalId: id },
+    conversation,
     decision: { ...decision, source: wired.decidedBy ?? 'person' },
     inbox,
     store,

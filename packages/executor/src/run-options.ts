@@ -28,6 +28,7 @@ import {
   requireObject,
   requireWholeNumber,
 } from './require-option.ts';
+import type { SessionLimits } from './next-action.ts';
 import type { ToolRegistry } from './tool-registry.ts';
 
 export interface LeaseOptions {
@@ -110,6 +111,8 @@ export interface Engine {
   readonly toolConcurrency: number;
   readonly maxSteps: number;
   readonly limits: RunLimits;
+  /** Of a turn: what the whole session may spend, and what it had spent before the turn. */
+  readonly sessionLimits?: SessionLimits | undefined;
   readonly modelSettings: ModelSettings;
   readonly retry: { readonly maxRetries: number; readonly delayMs: number; readonly maxDelayMs: number };
   readonly onAgentDrift: DriftPolicy;

@@ -1,5 +1,6 @@
 /** What a caller asks of a run, with everything that one execution of it needs. */
 import type { ApprovalStore, CheckpointStore, JsonObject, JsonValue, Principal } from '@lousho/contract';
+import type { Conversation } from './conversation.ts';
 import type { GivenDecision } from './decide-approval.ts';
 import type { RunRequest } from './open-run.ts';
 import type { AgentSource } from './resolved-agent.ts';
@@ -23,6 +24,10 @@ export interface RunOrder {
   /** Whether the store dies with the run. */
   readonly isEphemeral: boolean;
   readonly approvals: ApprovalStore | undefined;
+  /** Of a run that is a turn of one. */
+  readonly conversation?: Conversation | undefined;
+  /** Asked before a run begins under an id that has none. @throws what refuses it */
+  readonly beforeNew?: (() => Promise<void>) | undefined;
   readonly source: AgentSource;
   readonly engine: Engine;
   readonly metadata?: JsonObject | undefined;

@@ -55,6 +55,12 @@ export function isInLine(store: object, id: string): boolean {
   return linesOfStore.get(store)?.has(id) === true;
 }
 
+/** Whether the caller is code of a run in this line: whatever it waits for there would wait for it. */
+export function isInsideLine(store: Place['store'], id: string): boolean {
+  const line = linesOfStore.get(store)?.get(id);
+  return line !== undefined && isInsideRun(line.key);
+}
+
 function lineOf(store: object, id: string): Line {
   let lines = linesOfStore.get(store);
   if (lines === undefined) linesOfStore.set(store, (lines = new Map<string, Line>()));

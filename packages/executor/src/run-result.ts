@@ -1,14 +1,15 @@
 /** Checkpoint → what callers get. */
 import {
-  answeredCalls,
+  callRecords,
   lastAssistantText,
   type Checkpoint,
   type ExecutionResult,
   type FinishedCheckpoint,
   type FinishedResult,
   type ResultBase,
-  type ToolCallRecord,
+  type TurnSummary,
 } from '@lousho/contract';
+import type { ConversationState } from './conversation.ts';
 import { knownSpend } from './next-action.ts';
 
 export function pausedOrFinished(
@@ -25,7 +26,41 @@ export function pausedOrFinished(
   });
 }
 
-function finishedResult(checkpoint: FinishedCheckpoint, sessionId: string | undefined): FinishedResult {
+/** What the last turn of a session came to. */
+export function turnResult(
+  { messages, businessState }: ConversationState,
+  { finishReason, limit, ...turn }: TurnSummary,
+  sessionId: string,
+): ExecutionResult {
+  const facts = {
+    ...turn,
+    messages,
+    delegatedInFlight: [],
+    ...(businessState === undefined ? undefined : { businessState }),
+  };
+  return finishReason === 'aborted'
+    ? abortedResult(facts, sessionId, undefined)
+    : finishedResult({ ...facts, finishReason, ...(limit === undefined ? undefined : { limit }) }, sessionId);
+}
+
+/** What of a checkpoint its result is made from. */
+type ResultFacts = Pick<
+  Checkpoint,
+  | 'runId'
+  | 'agentName'
+  | 'activeAgent'
+  | 'messages'
+  | 'stepIndex'
+  | 'usage'
+  | 'delegatedInFlight'
+  | 'runInput'
+  | 'businessState'
+>;
+
+function finishedResult(
+  checkpoint: ResultFacts & Pick<FinishedCheckpoint, 'finishReason' | 'limit'>,
+  sessionId: string | undefined,
+): FinishedResult {
   const { finishReason, limit } = checkpoint;
   return Object.freeze({
     ...resultBase(checkpoint, sessionId),
@@ -35,7 +70,7 @@ function finishedResult(checkpoint: FinishedCheckpoint, sessionId: string | unde
 }
 
 export function abortedResult(
-  checkpoint: Checkpoint,
+  checkpoint: ResultFacts,
   sessionId: string | undefined,
   reason: unknown,
 ): ExecutionResult {
@@ -46,7 +81,7 @@ export function abortedResult(
   });
 }
 
-function resultBase(checkpoint: Checkpoint, sessionId: string | undefined): ResultBase {
+function resultBase(checkpoint: ResultFacts, sessionId: string | undefined): ResultBase {
   const { runId, agentName, activeAgent, messages, stepIndex, businessState } = checkpoint;
   return {
     runId,
@@ -56,24 +91,9 @@ function resultBase(checkpoint: Checkpoint, sessionId: string | undefined): Resu
     messages,
     steps: stepIndex,
     usage: knownSpend(checkpoint),
-    toolCalls: Object.freeze(callsOfRun(checkpoint)),
+    toolCalls: Object.freeze(callRecords(messages.slice(checkpoint.runInput.start))),
     ...(businessState === undefined ? undefined : { businessState }),
   };
-}
-
-function callsOfRun({ messages, runInput }: Checkpoint): ToolCallRecord[] {
-  const records: ToolCallRecord[] = [];
-  for (const { call, result } of answeredCalls(messages.slice(runInput.start))) {
-    records.push({
-      toolCallId: call.toolCallId,
-      toolName: call.toolName,
-      args: call.args,
-      result: result.result,
-      ...(result.isError === undefined ? undefined : { isError: result.isError }),
-      ...(result.kind === undefined ? undefined : { kind: result.kind }),
-    });
-  }
-  return records;
 }
 
 function describeAbort(reason: unknown): { readonly name: string; readonly message: string } {

@@ -46,6 +46,8 @@ export interface RunParts {
   readonly task?: TaskPlace | undefined;
   /** Executes the run of a sub-agent, as this one is executed. */
   readonly executeChild: (order: RunOrder) => Promise<ExecutionResult | null>;
+  /** Whether it is a turn of a conversation: an abort then ends it. */
+  readonly isTurn: boolean;
 }
 
 export class Run {
@@ -66,10 +68,13 @@ export class Run {
   readonly executeChild: RunParts['executeChild'];
   /** Checkpoints of sub-agents whose results are recorded, and that the store did not delete yet. */
   readonly leftovers = new Set<string>();
+  readonly isTurn: boolean;
   readonly #opened: Pick<Checkpoint, 'runId' | 'stepIndex'>;
   readonly #lease: HeldLease | undefined;
   /** The caller's state as tools see and change it; recorded with the next results. */
   businessState: JsonValue | undefined;
+  /** What was heard of a reply that an abort cut. */
+  cutReply = '';
 
   constructor(parts: RunParts) {
     this.checkpointId = parts.checkpointId;
@@ -87,6 +92,7 @@ export class Run {
     this.isEphemeral = parts.isEphemeral;
     this.task = parts.task;
     this.executeChild = parts.executeChild;
+    this.isTurn = parts.isTurn;
     const { runId, stepIndex } = parts.writer.checkpoint;
     this.#opened = { runId, stepIndex };
     this.#lease = parts.lease;
@@ -98,8 +104,12 @@ export class Run {
   }
 
   nextAction(): NextAction {
-    const { maxSteps, limits } = this.engine;
-    return nextAction(this.checkpoint, { maxSteps, limits: tightest(limits, this.task?.limitsLeft()) });
+    const { maxSteps, limits, sessionLimits } = this.engine;
+    return nextAction(this.checkpoint, {
+      maxSteps,
+      limits: tightest(limits, this.task?.limitsLeft()),
+      sessionLimits,
+    });
   }
 
   openCalls(): readonly OpenCall[] {

@@ -1,14 +1,32 @@
 /** For `@lousho/core`, which wires these together into an agent. Not for applications: it changes between minor versions. */
 export { agentSource } from './agent-source.ts';
 export { askQuestionTool } from './ask-question.ts';
-export { executePlan, planSend, streamPlan, type OrderPlan, type SendPlan } from './execute.ts';
-export { ephemeralApprovals } from './ephemeral-store.ts';
+export { isOver, type Conversation, type ConversationState } from './conversation.ts';
+export { newMessages } from './accept-input.ts';
+export {
+  executePlan,
+  executeWork,
+  perform,
+  planSend,
+  streamPlan,
+  streamWork,
+  type ApplicationCall,
+  type OrderPlan,
+  type SendPlan,
+} from './execute.ts';
+export { exclusively } from './exclusively.ts';
+export { isInstructions } from './check-agent.ts';
+export { knownSpend } from './next-action.ts';
+export { loadCheckpoint } from './load-checkpoint.ts';
+export { inLine, isInLine, isInsideLine } from './run-queue.ts';
+export { turnResult } from './run-result.ts';
+export { ephemeralApprovals, ephemeralCheckpoints } from './ephemeral-store.ts';
 export { findApproval, isExpired } from './decide-approval.ts';
+export { awaitingApproval } from './open-run.ts';
 export { parkRun } from './park-run.ts';
 export { planDecision, type DecisionWiring } from './resume-after-approval.ts';
 export type { AgentSource } from './resolved-agent.ts';
 export { DEFAULT_MAX_SUBAGENT_DEPTH, requireSubAgents } from './sub-agents.ts';
 export { requireKnownOptions, requireWholeNumber, type OptionNames } from './require-option.ts';
-export { resolveEngine, type Engine } from './run-options.ts';
-export { isInLine } from './run-queue.ts';
+export { requireLimits, resolveEngine, type Engine } from './run-options.ts';
 export type { RunStop } from './run-stop.ts';

@@ -1,10 +1,11 @@
 /** Transcripts of sessions. Each is a log like a run's, so a commit costs its own new messages, however long the conversation is. */
 import {
-  CHECKPOINT_VERSION,
   assertCheckpointId,
   deepFreeze,
   frozenCopy,
   parseSessionRecord,
+  sessionAsCheckpoint,
+  sessionOfCheckpoint,
   type Checkpoint,
   type SessionRecord,
   type SessionStore,
@@ -27,7 +28,7 @@ export const sessionKind: LogKind = {
   keptEntries: 1,
   keptBytes: 0,
   parse(state, id) {
-    parseSessionRecord(recordOf(state as Checkpoint, id), id);
+    parseSessionRecord(sessionOfCheckpoint(state as Checkpoint, id), id);
     return state as Checkpoint;
   },
 };
@@ -61,7 +62,7 @@ export class FileSessions implements SessionStore {
     return operations.perform({ name: 'sessions.load', id, kind: 'read' }, async () => {
       await format.assertReadable();
       const state = await queue.run(id, () => logs.load(id));
-      return state === null ? null : deepFreeze(recordOf(state, id));
+      return state === null ? null : deepFreeze(sessionOfCheckpoint(state, id));
     });
   }
 
@@ -70,7 +71,7 @@ export class FileSessions implements SessionStore {
     assertCheckpointId(id);
     const { operations, format, queue, logs, writer } = this.#deps;
     return operations.perform({ name: 'sessions.saveIfRevision', id, kind: 'write' }, async () => {
-      const next = stateFrom({ ...frozenCopy(record), revision: expectedRevision + 1 });
+      const next = sessionAsCheckpoint({ ...frozenCopy(record), revision: expectedRevision + 1 });
       await format.assertWritable();
       return queue.run(id, async () => {
         const isSaved = await logs.write(id, next, {
@@ -174,44 +175,3 @@ async function compactQuietly(logs: EventLogs, id: string): Promise<void> {
     return undefined;
   }
 }
-
-/** Where the fields of a session that a run does not have are kept in its log. */
-interface SessionState {
-  readonly session: Omit<
-    SessionRecord,
-    'id' | 'revision' | 'messages' | 'inputIds' | 'businessState' | 'usage' | 'savedAt'
-  >;
-}
-
-/** The record as the codec of logs takes it. The revision stands where a run has its step. */
-function stateFrom(record: SessionRecord): Checkpoint {
-  const { id: _id, revision, messages, inputIds, businessState, usage, savedAt, ...session } = record;
-  const state: Checkpoint & SessionState = {
-    version: CHECKPOINT_VERSION,
-    status: 'in-progress',
-    runId: '',
-    agentName: '',
-    stepIndex: revision,
-    ...{ messages, inputIds, usage, savedAt, session },
-    ...(businessState === undefined ? undefined : { businessState }),
-    runInput: noInput,
-    heldInput: nothing,
-    settledResults: nothing,
-    startedToolCallIds: nothing,
-    approvals: nothing,
-    delegatedInFlight: nothing,
-  };
-  return deepFreeze(state);
-}
-
-function recordOf(state: Checkpoint, id: string): SessionRecord {
-  const { stepIndex, messages, inputIds, businessState, usage, savedAt } = state;
-  return {
-    ...(state as unknown as SessionState).session,
-    ...{ id, revision: stepIndex, messages, inputIds, usage, savedAt },
-    ...(businessState === undefined ? undefined : { businessState }),
-  };
-}
-
-const nothing: readonly never[] = Object.freeze([]);
-const noInput = Object.freeze({ start: 0, count: 0 });

@@ -1,10 +1,11 @@
 /** Transcripts of sessions. Each is a log like a run's, so a commit costs its own new messages, however long the conversation is. */
 import {
-  CHECKPOINT_VERSION,
   assertCheckpointId,
   deepFreeze,
   frozenCopy,
   parseSessionRecord,
+  sessionAsCheckpoint,
+  sessionOfCheckpoint,
   type Checkpoint,
   type SessionRecord,
   type SessionStore,
@@ -20,7 +21,7 @@ const kind: LogKind = {
   keptEntries: 1,
   keptBytes: 0,
   parse(state, id) {
-    parseSessionRecord(recordOf(state as Checkpoint, id), id);
+    parseSessionRecord(sessionOfCheckpoint(state as Checkpoint, id), id);
     return state as Checkpoint;
   },
 };
@@ -38,15 +39,16 @@ export class SqliteSessions implements SessionStore {
       operation: 'sessions.load',
       target: { record: 'session', id },
       read: () => {
-        const row = this.logs.tables.rowById(sessionLogId(id));
-        return row === undefined ? null : deepFreeze(recordOf(this.logs.load(row, kind), id));
+        // As it is known, when nobody else wrote it: each turn of a long conversation would read it whole.
+        const state = this.logs.current(sessionLogId(id), kind);
+        return state === undefined ? null : deepFreeze(sessionOfCheckpoint(state, id));
       },
     });
   }
 
   async saveIfRevision(record: SessionRecord, expectedRevision: number): Promise<boolean> {
     assertCheckpointId(record.id);
-    const next = stateOf({ ...frozenCopy(record), revision: expectedRevision + 1 });
+    const next = sessionAsCheckpoint({ ...frozenCopy(record), revision: expectedRevision + 1 });
     const logId = sessionLogId(record.id);
     return this.queue.add({
       operation: 'sessions.saveIfRevision',
@@ -83,44 +85,3 @@ export class SqliteSessions implements SessionStore {
     return rows.map(nameOf);
   }
 }
-
-/** Where the fields of a session that a run does not have are kept in its log. */
-interface SessionState {
-  readonly session: Omit<
-    SessionRecord,
-    'id' | 'revision' | 'messages' | 'inputIds' | 'businessState' | 'usage' | 'savedAt'
-  >;
-}
-
-/** The record as the codec of logs takes it. The revision stands where a run has its step. */
-function stateOf(record: SessionRecord): Checkpoint {
-  const { id: _id, revision, messages, inputIds, businessState, usage, savedAt, ...session } = record;
-  const state: Checkpoint & SessionState = {
-    version: CHECKPOINT_VERSION,
-    status: 'in-progress',
-    runId: '',
-    agentName: '',
-    stepIndex: revision,
-    ...{ messages, inputIds, usage, savedAt, session },
-    ...(businessState === undefined ? undefined : { businessState }),
-    runInput: noInput,
-    heldInput: nothing,
-    settledResults: nothing,
-    startedToolCallIds: nothing,
-    approvals: nothing,
-    delegatedInFlight: nothing,
-  };
-  return deepFreeze(state);
-}
-
-function recordOf(state: Checkpoint, id: string): SessionRecord {
-  const { stepIndex, messages, inputIds, businessState, usage, savedAt } = state;
-  return {
-    ...(state as unknown as SessionState).session,
-    ...{ id, revision: stepIndex, messages, inputIds, usage, savedAt },
-    ...(businessState === undefined ? undefined : { businessState }),
-  };
-}
-
-const nothing: readonly never[] = Object.freeze([]);
-const noInput = Object.freeze({ start: 0, count: 0 });

@@ -1,0 +1,35 @@
+/** What the sessions of one agent share: where transcripts and turns lie, and which turns are under way. */
+import type { AgentStore, CheckpointStore, ExecutionResult, SessionStore } from '@lousho/contract';
+import { ephemeralCheckpoints, type ApplicationCall } from '@lousho/executor/wiring';
+import { transcriptsOf } from './transcripts.ts';
+
+export interface SessionParts {
+  readonly transcripts: SessionStore;
+  /** Where the turns' checkpoints lie. */
+  readonly turns: CheckpointStore;
+  /** Whether both die with the agent. */
+  readonly isEphemeral: boolean;
+  /** The newest turn of each session that this process executes or is about to, by session id. */
+  readonly active: Map<string, ActiveTurn>;
+  /** Of sessions with a store of their own, by session id. */
+  readonly elsewhere: Map<string, SessionParts>;
+  /** Sessions whose leftovers this process has looked for. */
+  readonly swept: Set<string>;
+}
+
+export interface ActiveTurn {
+  readonly input: ApplicationCall['input'];
+  readonly result: Promise<ExecutionResult>;
+}
+
+export function sessionParts(store: AgentStore | undefined): SessionParts {
+  const checkpoints = store?.checkpoints;
+  return {
+    transcripts: transcriptsOf(store),
+    turns: checkpoints ?? ephemeralCheckpoints(),
+    isEphemeral: checkpoints === undefined,
+    active: new Map(),
+    elsewhere: new Map(),
+    swept: new Set(),
+  };
+}

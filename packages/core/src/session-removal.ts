@@ -1,0 +1,86 @@
+/** Dropping the unfinished turn of a session, or the whole session. Nobody executes the turn meanwhile. */
+import { classifyCheckpointId, isSDKError, turnCheckpointId, type Checkpoint } from '@lousho/contract';
+import { awaitingApproval, exclusively, isOver, loadCheckpoint } from '@lousho/executor/wiring';
+import type { AgentParts } from './agent-config.ts';
+import { SessionTurn } from './session-turn.ts';
+import { loadTranscript } from './transcripts.ts';
+
+/** `false` when there was no unfinished turn. @throws LOUSHO_SESSION_BUSY while it runs */
+export async function discardTurn(parts: AgentParts, sessionId: string): Promise<boolean> {
+  const { sessions, engine } = parts;
+  const { turn } = await loadTranscript(sessions.transcripts, sessionId);
+  const conversation = new SessionTurn(sessions, sessionId, turn, engine.ports.clock);
+  const { checkpointId } = conversation;
+  return exclusively({ checkpointId, store: sessions.turns, engine }, async () => {
+    const stored = await storedTurn(parts, checkpointId);
+    if (stored === null) return false;
+    if (stored !== 'damaged' && isOver(stored)) {
+      // It is over: nothing of it is unfinished, it only has to get into the transcript.
+      await conversation.settle(stored);
+      return false;
+    }
+    await drop(parts, sessionId, checkpointId);
+    return true;
+  });
+}
+
+/** @throws LOUSHO_SESSION_BUSY while a turn runs, SessionAwaitingApprovalError while one waits for a person; then nothing is gone */
+export async function clearSession(parts: AgentParts, sessionId: string): Promise<void> {
+  const { sessions, engine } = parts;
+  for (const id of await turnIds(parts, sessionId)) {
+    await exclusively({ checkpointId: id, store: sessions.turns, engine }, async () => {
+      const stored = await storedTurn(parts, id);
+      if (stored !== null && stored !== 'damaged' && stored.status === 'awaiting-approval')
+        throw awaitingApproval(sessionId, stored);
+      await drop(parts, sessionId, id);
+    });
+  }
+  await sessions.transcripts.delete(sessionId);
+}
+
+/** Its one turn; of a transcript that cannot be read any that the store lists. */
+async function turnIds(parts: AgentParts, sessionId: string): Promise<readonly string[]> {
+  const { transcripts, turns } = parts.sessions;
+  try {
+    const { turn } = await loadTranscript(transcripts, sessionId);
+    return [turnCheckpointId(sessionId, turn)];
+  } catch (error) {
+    if (!isSDKError(error, 'LOUSHO_CHECKPOINT_CORRUPT')) throw error;
+    const listed = await (turns.listHeaders?.() ?? turns.list?.());
+    const ids = (listed ?? []).map((entry) => entry.sessionId);
+    return ids.filter((id) => {
+      const named = classifyCheckpointId(id);
+      return named.kind === 'session' && named.sessionId === sessionId;
+    });
+  }
+}
+
+async function storedTurn({ sessions }: AgentParts, id: string): Promise<Checkpoint | 'damaged' | null> {
+  try {
+    return await loadCheckpoint(sessions.turns, id);
+  } catch (error) {
+    if (isSDKError(error, 'LOUSHO_CHECKPOINT_CORRUPT')) return 'damaged';
+    throw error;
+  }
+}
+
+async function drop(parts: AgentParts, sessionId: string, id: string): Promise<void> {
+  const { sessions, approvals } = parts;
+  // 1. Its sub-agents, innermost first. Crash in between: the turn is still there, and still names the others.
+  for (const childId of await childrenOf(parts, id)) await sessions.turns.delete(childId);
+  // 2. The turn. Crash behind it: its approvals are orphans, which nobody can decide and no list shows.
+  await sessions.turns.delete(id);
+  // 3. Its approvals.
+  for (const record of (await approvals?.list({ sessionId })) ?? [])
+    if (record.checkpointId === id) await approvals?.delete(record.id);
+}
+
+/** Sub-agents that its open calls had begun, those of their own in front of them. */
+async function childrenOf(parts: AgentParts, id: string): Promise<readonly string[]> {
+  const stored = await storedTurn(parts, id);
+  if (stored === null || stored === 'damaged') return [];
+  const ids: string[] = [];
+  for (const { checkpointId } of stored.delegatedInFlight)
+    ids.push(...(await childrenOf(parts, checkpointId)), checkpointId);
+  return ids;
+}

@@ -1,0 +1,124 @@
+/** One turn of a session: what its run goes on from, and how what it came to gets into the transcript. */
+import {
+  SDKError,
+  addRun,
+  appendFrozen,
+  deepFreeze,
+  turnCheckpointId,
+  type Checkpoint,
+  type Clock,
+  type Message,
+  type SessionRecord,
+  type TurnSummary,
+} from '@lousho/contract';
+import { knownSpend, type Conversation, type ConversationState } from '@lousho/executor/wiring';
+import type { SessionParts } from './session-parts.ts';
+import { loadTranscript } from './transcripts.ts';
+
+/** How often a commit that others overtook is tried again. Each time somebody else has committed a turn. */
+const MAX_LATE_COMMITS = 10;
+
+export class SessionTurn implements Conversation {
+  readonly checkpointId: string;
+  #record: SessionRecord | undefined;
+
+  /** @param turn number of turns committed before it */
+  constructor(
+    readonly parts: SessionParts,
+    readonly sessionId: string,
+    readonly turn: number,
+    readonly clock: Clock,
+  ) {
+    this.checkpointId = turnCheckpointId(sessionId, turn);
+  }
+
+  async open(): Promise<ConversationState | undefined> {
+    const record = await loadTranscript(this.parts.transcripts, this.sessionId);
+    if (record.turn !== this.turn) return undefined;
+    this.#record = record;
+    return record;
+  }
+
+  /** @throws LOUSHO_SESSION_BUSY when another process has written the transcript: what the turn did is then in it, behind theirs */
+  async settle(checkpoint: Checkpoint): Promise<void> {
+    const { transcripts, turns, isEphemeral } = this.parts;
+    if (checkpoint.status === 'awaiting-approval') {
+      // Its decisions run on a copy of this memory.
+      if (isEphemeral) await turns.save(this.checkpointId, checkpoint);
+      return;
+    }
+    const record = this.#record ?? (await loadTranscript(transcripts, this.sessionId));
+    // 1. The transcript. Crash before it: the turn is stored as over, and whoever opens the session next records it.
+    const isCommitted = await transcripts.saveIfRevision(this.#with(record, checkpoint), record.revision);
+    const isLate = !isCommitted && (await this.#commitLate(checkpoint));
+    // 2. The turn's own checkpoint. Crash before it: a leftover under a number that never comes again; the next turn removes it.
+    await turns.delete(this.checkpointId);
+    if (isLate) throw new SDKError('LOUSHO_SESSION_BUSY', { sessionId: this.sessionId, executed: true });
+  }
+
+  #with(record: SessionRecord, checkpoint: Checkpoint): SessionRecord {
+    const { inputIds, businessState } = checkpoint;
+    const messages = appendFrozen(checkpoint.messages, checkpoint.heldInput);
+    return this.#next(record, checkpoint, {
+      messages,
+      inputIds,
+      lastTurn: summaryOf(checkpoint),
+      ...(businessState === undefined ? undefined : { businessState }),
+    });
+  }
+
+  /**
+   * Somebody wrote the transcript without this turn's lease: a store whose leases are best effort. Effects must not be forgotten, so what
+   * this turn did goes behind what they did. `false`: it was this very turn that they recorded.
+   */
+  async #commitLate(checkpoint: Checkpoint): Promise<boolean> {
+    const { transcripts } = this.parts;
+    const mine = messagesOfTurn(checkpoint);
+    for (let attempt = 0; attempt < MAX_LATE_COMMITS; attempt += 1) {
+      const record = await loadTranscript(transcripts, this.sessionId);
+      if (record.lastTurn?.runId === checkpoint.runId) return false;
+      const messages = appendFrozen(record.messages, mine);
+      const inputIds = [...new Set([...record.inputIds, ...checkpoint.inputIds])];
+      const next = this.#next(record, checkpoint, { messages, inputIds });
+      if (await transcripts.saveIfRevision(next, record.revision)) return true;
+    }
+    throw new SDKError('LOUSHO_SESSION_BUSY', { sessionId: this.sessionId, executed: true });
+  }
+
+  #next(
+    record: SessionRecord,
+    checkpoint: Checkpoint,
+    changes: Pick<SessionRecord, 'messages' | 'inputIds'> & Partial<SessionRecord>,
+  ): SessionRecord {
+    const { lastTurn: _last, ...kept } = record;
+    return deepFreeze({
+      ...kept,
+      ...changes,
+      revision: record.revision + 1,
+      turn: record.turn + 1,
+      usage: addRun(record.usage, knownSpend(checkpoint)),
+      savedAt: new Date(this.clock.wallMs()).toISOString(),
+    });
+  }
+}
+
+function summaryOf(checkpoint: Checkpoint): TurnSummary {
+  const { runId, agentName, activeAgent, stepIndex, runInput } = checkpoint;
+  const { finishReason = 'other' } = checkpoint as { readonly finishReason?: TurnSummary['finishReason'] };
+  const limit = checkpoint.status === 'finished' ? checkpoint.limit : undefined;
+  return {
+    runId,
+    agentName,
+    stepIndex,
+    runInput,
+    usage: knownSpend(checkpoint),
+    finishReason,
+    ...(activeAgent === undefined ? undefined : { activeAgent }),
+    ...(limit === undefined ? undefined : { limit }),
+  };
+}
+
+/** Its input and everything behind it. */
+function messagesOfTurn({ messages, runInput, heldInput }: Checkpoint): readonly Message[] {
+  return [...messages.slice(runInput.start), ...heldInput];
+}

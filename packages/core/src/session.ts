@@ -1,0 +1,184 @@
+/** `agent.session()`: one conversation, its turns, and what a person can do with it. */
+import {
+  ConfigurationError,
+  assertSessionId,
+  deepFreeze,
+  turnCheckpointId,
+  type AgentEvent,
+  type AgentInput,
+  type AgentRun,
+  type ExecutionResult,
+  type Message,
+  type SessionRecord,
+} from '@lousho/contract';
+import {
+  executeWork,
+  isInstructions,
+  isOver,
+  loadCheckpoint,
+  requireKnownOptions,
+  requireLimits,
+  streamWork,
+  type ApplicationCall,
+  type OptionNames,
+  type OrderPlan,
+} from '@lousho/executor/wiring';
+import { requireStore, type AgentParts } from './agent-config.ts';
+import type { AgentSession, SessionOptions } from './agent-session.ts';
+import type { AbortOptions, PendingRun, SendOptions } from './agent.ts';
+import { decideInCode } from './approvals.ts';
+import type { LiveRuns } from './live-runs.ts';
+import { pendingOf } from './pending-runs.ts';
+import { planInput } from './plan-run.ts';
+import { saveFork, transcriptUpTo } from './session-fork.ts';
+import { stepsOf, type SessionHistoryEntry } from './session-history.ts';
+import { sessionParts } from './session-parts.ts';
+import { clearSession, discardTurn } from './session-removal.ts';
+import { resumeTurn, takeInput } from './session-turns.ts';
+import { loadTranscript } from './transcripts.ts';
+import { joinActiveTurn } from './turn-policy.ts';
+
+type TurnOptions = Omit<SendOptions, 'sessionId'>;
+
+/** @throws synchronously LOUSHO_SESSION_ID_INVALID, LOUSHO_CONFIG_INVALID */
+export function openSession(parts: AgentParts, live: LiveRuns, options: SessionOptions): AgentSession {
+  requireSessionOptions(options);
+  const own = options.store === undefined ? parts : withStore(parts, options);
+  // Without a store the turns lie in memory of the agent, which then is where everything of the session is looked for.
+  return new Session({ ...own, checkpoints: own.sessions.turns }, live, options);
+}
+
+class Session implements AgentSession {
+  readonly id: string;
+  readonly #parts: AgentParts;
+  readonly #live: LiveRuns;
+  readonly #options: SessionOptions;
+  readonly #listeners = new Set<(event: AgentEvent) => void>();
+
+  constructor(parts: AgentParts, live: LiveRuns, options: SessionOptions) {
+    this.id = options.id;
+    this.#parts = parts;
+    this.#live = live;
+    this.#options = options;
+  }
+
+  async send(input: AgentInput, options: TurnOptions = {}): Promise<ExecutionResult> {
+    const plan = this.#plan(input, options);
+    const result = await joinActiveTurn(this.#parts.sessions, this.#options, plan, (isUnderWay) =>
+      executeWork(this.#clock, (call) => isUnderWay(call.input, this.#take(plan, call))),
+    );
+    return decideInCode(this.#parts, this.#live, result, options);
+  }
+
+  stream(input: AgentInput, options: TurnOptions = {}): AgentRun {
+    const plan = this.#plan(input, options);
+    return streamWork(this.#clock, (call) => this.#take(plan, call));
+  }
+
+  async resume(options: AbortOptions = {}): Promise<ExecutionResult | null> {
+    const result = await resumeTurn(this.#wiring, this.id, options);
+    return result && decideInCode(this.#parts, this.#live, result, options);
+  }
+
+  streamResume(options: AbortOptions = {}): AgentRun {
+    return streamWork(this.#clock, (call) => resumeTurn(this.#wiring, this.id, options, call));
+  }
+
+  async messages(): Promise<readonly Message[]> {
+    const { messages } = await this.#transcript();
+    return messages.filter((message) => message.role !== 'system' || !isInstructions(message));
+  }
+
+  async pending(): Promise<PendingRun | null> {
+    const { turn } = await this.#transcript();
+    const checkpointId = turnCheckpointId(this.id, turn);
+    const stored = await loadCheckpoint(this.#parts.sessions.turns, checkpointId);
+    return stored === null || isOver(stored) ? null : (pendingOf(checkpointId, stored) ?? null);
+  }
+
+  async history(): Promise<readonly SessionHistoryEntry[]> {
+    const { messages } = await this.#transcript();
+    return stepsOf(messages)
+      .map(({ messageCount: _count, ...entry }) => deepFreeze(entry))
+      .reverse();
+  }
+
+  async fork(options: {
+    readonly fromStep: number;
+    readonly newSessionId?: string | undefined;
+  }): Promise<AgentSession> {
+    const { fromStep, newSessionId } = options;
+    if (newSessionId !== undefined) assertSessionId(newSessionId);
+    const kept = transcriptUpTo(await this.#transcript(), fromStep);
+    const id = await saveFork(this.#parts.sessions, kept, newSessionId, this.#clock);
+    return openSession(this.#parts, this.#live, { ...this.#options, id });
+  }
+
+  discardPending(): Promise<boolean> {
+    return discardTurn(this.#parts, this.id);
+  }
+
+  clear(): Promise<void> {
+    return clearSession(this.#parts, this.id);
+  }
+
+  on(listener: (event: AgentEvent) => void): () => void {
+    if (typeof listener !== 'function') refuse('listener', listener, 'a function');
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  get #clock() {
+    return this.#parts.engine.ports.clock;
+  }
+
+  get #wiring() {
+    return { parts: this.#parts, live: this.#live, limits: this.#options.limits, listeners: this.#listeners };
+  }
+
+  /** @throws synchronously what `Agent.send` does for wrong options */
+  #plan(input: AgentInput, options: TurnOptions): OrderPlan {
+    return planInput(this.#parts, this.#live, input, { ...options, sessionId: this.id });
+  }
+
+  #take(plan: OrderPlan, call: ApplicationCall): Promise<ExecutionResult> {
+    return this.#live.while(call.stop, () => takeInput(this.#wiring, { ...plan, onStart: undefined }, call));
+  }
+
+  #transcript(): Promise<SessionRecord> {
+    return loadTranscript(this.#parts.sessions.transcripts, this.id);
+  }
+}
+
+const everyOption: OptionNames<SessionOptions> = { id: true, turnPolicy: true, limits: true, store: true };
+
+function requireSessionOptions(options: SessionOptions): void {
+  const given: unknown = options;
+  if (typeof given !== 'object' || given === null)
+    refuse('options', given, "an object with an id, for example { id: 'chat-7' }");
+  requireKnownOptions('', options, everyOption);
+  assertSessionId(options.id);
+  const { turnPolicy = 'wait', limits, store } = options;
+  if (!['wait', 'queue', 'steer'].includes(turnPolicy))
+    refuse('turnPolicy', turnPolicy, "'wait', 'queue' or 'steer'");
+  if (limits !== undefined) requireLimits(limits);
+  if (store !== undefined) requireStore(store);
+}
+
+/** The agent's parts with those of the session's own store in their place. */
+function withStore(parts: AgentParts, { id, store = {} }: SessionOptions): AgentParts {
+  const merged = {
+    ...(parts.checkpoints === undefined ? undefined : { checkpoints: parts.checkpoints }),
+    ...(parts.approvals === undefined ? undefined : { approvals: parts.approvals }),
+    ...(parts.store?.sessions === undefined ? undefined : { sessions: parts.store.sessions }),
+    ...store,
+  };
+  const sessions = sessionParts(merged);
+  // Whoever resumes or decides a turn of it through the agent finds the same transcript.
+  parts.sessions.elsewhere.set(id, sessions);
+  return { ...parts, checkpoints: merged.checkpoints, approvals: merged.approvals, sessions };
+}
+
+function refuse(option: string, got: unknown, want: string): never {
+  throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option, got, want });
+}
