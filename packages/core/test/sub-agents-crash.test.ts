@@ -136,162 +136,139 @@ const calls = (...names: readonly string[]): MockResponse => ({ toolCalls: names
 
 const kindsOf = ({ toolCalls }: ExecutionResult) => toolCalls.map(({ kind }) => kind ?? 'done');
 
+const stories: { readonly [name: string]: Story } = {
+  'of a plain delegation': {
+    agent: ({ tool, model }) => ({
+      provider: model([{ toolCalls: [task('clerk')] }, 'All done.']),
+      subagents: [
+        {
+          name: 'clerk',
+          description: 'Files things.',
+          provider: model([calls('look'), calls('file'), 'Filed.']),
+          tools: [tool('look'), tool('file')],
+        },
+      ],
+    }),
+    check({ result, ran, isCrashed }) {
+      expect(result).toMatchObject({
+        text: 'All done.',
+        usage: { modelCalls: 5, delegated: { runs: 1, modelCalls: 3 } },
+      });
+      expect(ran('look') + ran('file')).toBeLessThanOrEqual(isCrashed ? 3 : 2);
+      expect(result.toolCalls[0]?.result).toContain('Filed.');
+    },
+  },
+  'of a sub-agent that waits for a person, two times': {
+    agent: ({ tool, model }) => ({
+      provider: model([{ toolCalls: [task('cashier')] }, 'All done.']),
+      subagents: [
+        {
+          name: 'cashier',
+          description: 'Handles money.',
+          provider: model([calls('look', 'charge', 'refund'), calls('charge'), 'Paid.']),
+          tools: [
+            tool('look'),
+            tool('charge', { needsApproval: true }),
+            tool('refund', { needsApproval: true }),
+          ],
+        },
+      ],
+    }),
+    decide: ({ toolName }) => toolName === 'charge',
+    check({ result, ran, isCrashed }) {
+      expect(result).toMatchObject({
+        text: 'All done.',
+        usage: { modelCalls: 5, delegated: { runs: 1, modelCalls: 3 } },
+      });
+      expect(ran('charge')).toBeLessThanOrEqual(2);
+      expect(ran('charge')).toBeGreaterThanOrEqual(isCrashed ? 1 : 2);
+      expect(ran('refund')).toBe(0);
+      expect(kindsOf(result)).toEqual(['done']);
+    },
+  },
+  'of a pause two levels down, beside a call of the lead that waits, too': {
+    agent: ({ tool, model }) => ({
+      provider: model([{ toolCalls: [{ name: 'log' }, task('manager'), { name: 'sign' }] }, 'All done.']),
+      tools: [tool('log'), tool('sign', { needsApproval: true })],
+      subagents: [
+        {
+          name: 'manager',
+          description: 'Manages.',
+          provider: model([{ toolCalls: [task('mailer')] }, 'Managed.']),
+          subagents: [
+            {
+              name: 'mailer',
+              description: 'Mails.',
+              provider: model([calls('mail'), 'Mailed.']),
+              tools: [tool('mail', { needsApproval: true })],
+            },
+          ],
+        },
+      ],
+    }),
+    check({ result, ran }) {
+      expect(result).toMatchObject({
+        text: 'All done.',
+        usage: { modelCalls: 6, delegated: { runs: 1, modelCalls: 4 } },
+      });
+      expect(ran('mail')).toBeLessThanOrEqual(1);
+      expect(ran('sign')).toBeLessThanOrEqual(1);
+      expect(kindsOf(result).map((kind) => kind.replace('interrupted', 'done'))).toEqual([
+        'done',
+        'done',
+        'done',
+      ]);
+      // Cut off inside the sub-agent, the call is its own matter: the lead hears the end of the task.
+      expect(kindsOf(result)[1]).toBe('done');
+    },
+  },
+  'of two sub-agents in one step, both of which wait': {
+    atOnce: 2,
+    agent: ({ tool, model }) => ({
+      provider: model([{ toolCalls: [task('mailer'), task('cashier')] }, 'All done.']),
+      subagents: [
+        {
+          name: 'mailer',
+          description: 'Mails.',
+          provider: model([calls('mail'), 'Mailed.']),
+          tools: [tool('mail', { needsApproval: true })],
+        },
+        {
+          name: 'cashier',
+          description: 'Handles money.',
+          provider: model([calls('look'), calls('charge'), 'Paid.']),
+          tools: [tool('look'), tool('charge', { needsApproval: true })],
+        },
+      ],
+    }),
+    decide: ({ toolName }) => toolName === 'charge',
+    check({ result, ran }) {
+      expect(result).toMatchObject({
+        text: 'All done.',
+        usage: { modelCalls: 7, delegated: { runs: 2, modelCalls: 5 } },
+      });
+      expect(ran('mail')).toBe(0);
+      expect(ran('charge')).toBeLessThanOrEqual(1);
+    },
+  },
+};
+
+/** On a disk each store call takes real time: there, the one that has it all. */
+const storiesOnDisk = ['of a pause two levels down, beside a call of the lead that waits, too'];
+
 describe.each(Object.entries(stores))('a crash at every store call (%s)', (name, storeIn) => {
-  // On a disk each store call takes real time: one story has it all.
-  const inMemory = it.runIf(name === 'memory');
   let folder: Awaited<ReturnType<typeof temporaryFolder>>;
   beforeAll(async () => {
     folder = await temporaryFolder();
   });
   afterAll(() => rm(folder.path, { recursive: true, force: true }));
-  const sweepStory = async (story: Story, atLeast: number): Promise<void> => {
-    const report = await sweep(story, storeIn(folder.path));
-    expect(report.failures).toEqual([]);
-    expect(report.points).toBeGreaterThan(atLeast);
-  };
 
-  inMemory(
-    'of a plain delegation',
-    async () => {
-      await sweepStory(
-        {
-          agent: ({ tool, model }) => ({
-            provider: model([{ toolCalls: [task('clerk')] }, 'All done.']),
-            subagents: [
-              {
-                name: 'clerk',
-                description: 'Files things.',
-                provider: model([calls('look'), calls('file'), 'Filed.']),
-                tools: [tool('look'), tool('file')],
-              },
-            ],
-          }),
-          check({ result, ran, isCrashed }) {
-            expect(result).toMatchObject({
-              text: 'All done.',
-              usage: { modelCalls: 5, delegated: { runs: 1, modelCalls: 3 } },
-            });
-            expect(ran('look') + ran('file')).toBeLessThanOrEqual(isCrashed ? 3 : 2);
-            expect(result.toolCalls[0]?.result).toContain('Filed.');
-          },
-        },
-        30,
-      );
-    },
-    60_000,
-  );
-
-  inMemory(
-    'of a sub-agent that waits for a person, two times',
-    async () => {
-      await sweepStory(
-        {
-          agent: ({ tool, model }) => ({
-            provider: model([{ toolCalls: [task('cashier')] }, 'All done.']),
-            subagents: [
-              {
-                name: 'cashier',
-                description: 'Handles money.',
-                provider: model([calls('look', 'charge', 'refund'), calls('charge'), 'Paid.']),
-                tools: [
-                  tool('look'),
-                  tool('charge', { needsApproval: true }),
-                  tool('refund', { needsApproval: true }),
-                ],
-              },
-            ],
-          }),
-          decide: ({ toolName }) => toolName === 'charge',
-          check({ result, ran, isCrashed }) {
-            expect(result).toMatchObject({
-              text: 'All done.',
-              usage: { modelCalls: 5, delegated: { runs: 1, modelCalls: 3 } },
-            });
-            expect(ran('charge')).toBeLessThanOrEqual(2);
-            expect(ran('charge')).toBeGreaterThanOrEqual(isCrashed ? 1 : 2);
-            expect(ran('refund')).toBe(0);
-            expect(kindsOf(result)).toEqual(['done']);
-          },
-        },
-        60,
-      );
-    },
-    120_000,
-  );
-
-  it('of a pause two levels down, beside a call of the lead that waits, too', async () => {
-    await sweepStory(
-      {
-        agent: ({ tool, model }) => ({
-          provider: model([{ toolCalls: [{ name: 'log' }, task('manager'), { name: 'sign' }] }, 'All done.']),
-          tools: [tool('log'), tool('sign', { needsApproval: true })],
-          subagents: [
-            {
-              name: 'manager',
-              description: 'Manages.',
-              provider: model([{ toolCalls: [task('mailer')] }, 'Managed.']),
-              subagents: [
-                {
-                  name: 'mailer',
-                  description: 'Mails.',
-                  provider: model([calls('mail'), 'Mailed.']),
-                  tools: [tool('mail', { needsApproval: true })],
-                },
-              ],
-            },
-          ],
-        }),
-        check({ result, ran }) {
-          expect(result).toMatchObject({
-            text: 'All done.',
-            usage: { modelCalls: 6, delegated: { runs: 1, modelCalls: 4 } },
-          });
-          expect(ran('mail')).toBeLessThanOrEqual(1);
-          expect(ran('sign')).toBeLessThanOrEqual(1);
-          expect(kindsOf(result).filter((kind) => kind !== 'interrupted')).toEqual(
-            kindsOf(result).includes('interrupted') ? ['done', 'done'] : ['done', 'done', 'done'],
-          );
-        },
-      },
-      60,
-    );
-  }, 120_000);
-
-  inMemory(
-    'of two sub-agents in one step, both of which wait',
-    async () => {
-      await sweepStory(
-        {
-          atOnce: 2,
-          agent: ({ tool, model }) => ({
-            provider: model([{ toolCalls: [task('mailer'), task('cashier')] }, 'All done.']),
-            subagents: [
-              {
-                name: 'mailer',
-                description: 'Mails.',
-                provider: model([calls('mail'), 'Mailed.']),
-                tools: [tool('mail', { needsApproval: true })],
-              },
-              {
-                name: 'cashier',
-                description: 'Handles money.',
-                provider: model([calls('look'), calls('charge'), 'Paid.']),
-                tools: [tool('look'), tool('charge', { needsApproval: true })],
-              },
-            ],
-          }),
-          decide: ({ toolName }) => toolName === 'charge',
-          check({ result, ran }) {
-            expect(result).toMatchObject({
-              text: 'All done.',
-              usage: { modelCalls: 7, delegated: { runs: 2, modelCalls: 5 } },
-            });
-            expect(ran('mail')).toBe(0);
-            expect(ran('charge')).toBeLessThanOrEqual(1);
-          },
-        },
-        60,
-      );
+  it.each(name === 'memory' ? Object.keys(stories) : storiesOnDisk)(
+    '%s',
+    async (title) => {
+      const report = await sweep(stories[title] as Story, storeIn(folder.path));
+      expect(report.failures).toEqual([]);
+      expect(report.points).toBeGreaterThan(30);
     },
     120_000,
   );

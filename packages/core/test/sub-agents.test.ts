@@ -2,20 +2,22 @@
 import {
   LLMProviderError,
   PropagatingToolError,
+  classifyCheckpointId,
   type AgentEvent,
   type Checkpoint,
   type HookContext,
   type ToolContext,
 } from '@lousho/contract';
 import { manualClock, mockModel } from '@lousho/testing';
+import { crashingStore } from '@lousho/testing/crash';
 import { describe, expect, it } from 'vitest';
 import { createAgent } from '../src/index.ts';
 import { calling, delegate, scripted, task } from './support/delegating.ts';
 import { eventsOf, expectValid, lines, rejection, resultOfCall } from './support/read.ts';
 import { checkpointsWith, storeOf } from './support/stores.ts';
 import { deferred, failingOnceTool, spyTool } from './support/tools.ts';
-import { letPass } from './support/wait.ts';
-import { onEveryStore } from './support/world.ts';
+import { later, letPass, until } from './support/wait.ts';
+import { onEveryStore, type World } from './support/world.ts';
 
 const sessionId = 'order-7';
 
@@ -425,6 +427,37 @@ onEveryStore('a durable delegation', (world) => {
     expect(await sending).toMatchObject({ code: 'LOUSHO_SESSION_BUSY' });
     expect(first.clerk.model.calls).toHaveLength(1);
     expect((await world.checkpoints.list()).map((entry) => entry.sessionId)).toEqual([sessionId]);
+  });
+
+  it('whose lease a dead process kept a little longer is waited for', async () => {
+    const flaky = failingOnceTool('flaky');
+    const { subagent } = scripted('clerk', [calling('flaky'), 'Filed.'], { tools: [flaky.tool] });
+    const agent = world.agent({ provider: mockModel([delegate('clerk'), 'Done.']), subagents: [subagent] });
+    await rejection(agent.send('go', { sessionId }));
+    const ids = (await world.checkpoints.list()).map((entry) => entry.sessionId);
+    const childId = ids.find((id) => classifyCheckpointId(id).kind === 'child') ?? '';
+    await world.otherProcess().checkpoints.acquireLease(childId, 'a dead process', 30_000);
+    const startedMs = world.clock.wallMs();
+    const result = await letPass(world.clock, agent.send([], { sessionId }));
+    expect(result).toMatchObject({ text: 'Done.', usage: { modelCalls: 4 } });
+    expect(world.clock.wallMs() - startedMs).toBeGreaterThanOrEqual(30_000);
+  });
+
+  it('is counted whole when its process dies between its own save and that of its lead', async () => {
+    const dying = world.otherProcess(manualClock(world.clock.wallMs()));
+    // The lead's response, then the sub-agent's, then what the lead knows of that.
+    const crashing = crashingStore(dying.store, { point: { call: 'saveIfLeased#3', when: 'before' } });
+    const look = spyTool('look');
+    const make = (from: Pick<World, 'agent'>, more: object = {}) => {
+      const { subagent } = scripted('clerk', [calling('look'), 'Filed.'], { tools: [look.tool] });
+      return from.agent({ provider: mockModel([delegate('clerk')]), subagents: [subagent], ...more });
+    };
+    void later(make(dying, { store: crashing.store }).send('go', { sessionId }));
+    await until(() => crashing.isDead && crashing.underWay.size === 0);
+    await world.clock.advance(60_001);
+    expect((await world.stored(sessionId))?.delegatedInFlight).toEqual([]);
+    const result = await make(world).send([], { sessionId, signal: AbortSignal.abort() });
+    expect(result).toMatchObject({ finishReason: 'aborted', usage: { modelCalls: 2 } });
   });
 
   it('removes the checkpoint of a sub-agent that the store did not delete at first when the run ends', async () => {

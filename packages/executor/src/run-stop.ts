@@ -88,7 +88,7 @@ export class RunStop {
 
   /** The run around it is somebody else's now: what is stored stays as it is, and the lease is given back for whoever goes on. */
   #leave(): void {
-    this.#stop = { type: 'shutdown' };
+    if (this.#stop?.type !== 'lease-lost') this.#stop = { type: 'shutdown' };
     this.#abandon(new SDKError('LOUSHO_SHUTDOWN', {}));
     for (const inner of this.#inner) inner.#leave();
   }
