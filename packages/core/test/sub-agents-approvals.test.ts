@@ -82,8 +82,9 @@ onEveryStore('a call inside a sub-agent that waits', (world) => {
     expect(error.details).toMatchObject({ toolName: 'email', approvalId: id });
     await refusal(agent.approvals.resolve({ id, approved: true, answer: 'yes' }), 'LOUSHO_TOOL_ARGS_INVALID');
     expect(await world.checkpoints.list()).toEqual(before);
-    await agent.approvals.resolve({ id, approved: true, args: { to: 'eve@example.com' } });
+    const result = await agent.approvals.resolve({ id, approved: true, args: { to: 'eve@example.com' } });
     expect(email.runs).toEqual([{ to: 'eve@example.com' }]);
+    expect(result.toolCalls[0]?.args).toMatchObject({ agent: 'mailer' });
     const sent = mailer.model.calls[1]?.messages ?? [];
     expect(JSON.stringify(sent)).toContain('eve@example.com');
     expect(resultOfCall(sent, 'call_email')?.approval).toMatchObject({

@@ -312,6 +312,20 @@ onEveryStore('a durable delegation', (world) => {
     expect((await world.stored(sessionId))?.delegatedInFlight).toEqual([]);
   });
 
+  it('shows what sub-agents of the sub-agent have spent, too', async () => {
+    const seen: (Checkpoint | null)[] = [];
+    const probe = spyTool('probe', async () => void seen.push(await world.stored(sessionId)));
+    const inner = scripted('inner', [calling('probe'), 'Probed.'], { tools: [probe.tool] });
+    const outer = scripted('outer', [delegate('inner'), 'Done.'], { subagents: [inner.subagent] });
+    const agent = world.agent({
+      provider: mockModel([delegate('outer'), 'All done.']),
+      subagents: [outer.subagent],
+    });
+    const { usage } = await agent.send('go', { sessionId });
+    expect(seen[0]?.delegatedInFlight.map((child) => child.usage.modelCalls)).toEqual([2]);
+    expect(usage).toMatchObject({ modelCalls: 6, delegated: { runs: 1, modelCalls: 4 } });
+  });
+
   it('leaves nothing of the sub-agent behind, and shows only the lead while it runs', async () => {
     const seen: unknown[] = [];
     const probe = spyTool('probe', async (_args, ctx) => {
@@ -382,7 +396,7 @@ onEveryStore('a durable delegation', (world) => {
       const clerk = scripted('clerk', script, { tools: [slow.tool] });
       return { clerk, lead: mockModel([delegate('clerk'), 'Done.'], { answerBy: 'step' }) };
     };
-    const first = make([calling('slow')]);
+    const first = make([calling('slow'), 'Never.']);
     const agent = world.agent({ provider: first.lead, subagents: [first.clerk.subagent] });
     const sending = rejection(agent.send('go', { sessionId }));
     await started.promise;
@@ -390,6 +404,7 @@ onEveryStore('a durable delegation', (world) => {
     finish.resolve('slow done');
     await letPass(world.clock, down);
     expect(await sending).toMatchObject({ code: 'LOUSHO_SHUTDOWN' });
+    expect(first.clerk.model.calls).toHaveLength(1);
     const second = make(['Filed.']);
     const other = world.otherProcess().agent({ provider: second.lead, subagents: [second.clerk.subagent] });
     const result = await other.resume(sessionId);
