@@ -13,6 +13,7 @@ import type {
 } from '@lousho/contract';
 import type { InputOptions } from '@lousho/executor';
 import type { AgentSession, SessionOptions } from './agent-session.ts';
+import type { FireOptions, Schedule, ScheduleOptions } from './schedule.ts';
 
 export interface SendOptions extends InputOptions {
   /** Makes the run durable: 1-200 characters of `A-Za-z0-9_.-`. */
@@ -147,8 +148,18 @@ export interface Agent {
   recover(options?: RecoverOptions): LoopHandle;
   readonly approvals: Approvals;
   /**
+   * Fires each schedule at its times until stopped; replicas over one store fire each time once. Fires that were missed are not made up for.
+   * Does not keep the process alive. @throws synchronously LOUSHO_SCHEDULE_INVALID
+   */
+  startSchedules(schedules: readonly Schedule[], options?: ScheduleOptions): LoopHandle;
+  /**
+   * One fire: what a cron of the platform calls. `null` when another replica has this fire time.
+   * @throws LOUSHO_SCHEDULE_INVALID and what `send` does
+   */
+  fireSchedule(schedule: Schedule, options?: FireOptions): Promise<ExecutionResult | null>;
+  /**
    * The process goes away: starts nothing new, lets running calls finish up to `timeoutMs` (default 10,000), records what settled,
-   * releases the leases. Calls in flight reject with LOUSHO_SHUTDOWN. Stops `recover()`; closes no store.
+   * releases the leases. Calls in flight reject with LOUSHO_SHUTDOWN. Stops `recover()` and schedules; closes no store.
    */
   shutdown(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
 }

@@ -4,11 +4,13 @@ import { executePlan, streamPlan, type OrderPlan } from '@lousho/executor/wiring
 import { resolveAgentConfig, type AgentConfig } from './agent-config.ts';
 import type { Agent } from './agent.ts';
 import { agentApprovals, decideInCode } from './approvals.ts';
+import { fireSchedule } from './fire-schedule.ts';
 import { LiveRuns } from './live-runs.ts';
 import { pendingRuns } from './pending-runs.ts';
 import { planInput, planOnce, planResume } from './plan-run.ts';
 import { startRecovery } from './recover.ts';
 import { openSession } from './session.ts';
+import { startSchedules } from './start-schedules.ts';
 import { hasTurn, resumeTurn } from './session-turns.ts';
 
 /** @throws synchronously LOUSHO_CONFIG_INVALID, LOUSHO_STORE_VERSION_UNSUPPORTED. */
@@ -42,6 +44,8 @@ export function createAgent(config: AgentConfig): Agent {
     pending: () => pendingRuns(parts.checkpoints),
     recover: (options = {}) => startRecovery(parts, live, options),
     approvals: agentApprovals(parts, live),
+    startSchedules: (schedules, options = {}) => startSchedules(parts, live, schedules, options),
+    fireSchedule: (schedule, options = {}) => fireSchedule(parts, live, schedule, options),
     async shutdown({ timeoutMs = 10_000 } = {}) {
       if (typeof timeoutMs !== 'number' || !(timeoutMs >= 0)) {
         const want = 'a number, 0 or more';

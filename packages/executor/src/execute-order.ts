@@ -154,6 +154,8 @@ async function execute(
   if (stop.current?.type === 'abort')
     return abortedResult(run.checkpoint, run.sessionId, stop.current.reason);
   if (isResumed) await storeOpening(order, run);
+  else if (order.onBegun !== undefined) await run.writer.save();
+  await order.onBegun?.();
   takeInput(run);
   const result = await executeRun(run);
   await order.conversation?.settle(run.checkpoint);

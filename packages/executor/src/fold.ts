@@ -98,7 +98,7 @@ export function fold(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
 export interface RunFacts {
   readonly runId: string;
   readonly agentName: string;
-  readonly fingerprint: AgentFingerprint;
+  readonly fingerprint?: AgentFingerprint | undefined;
   readonly runConfig?: RunConfig | undefined;
   readonly principal?: Principal | undefined;
   readonly metadata?: JsonObject | undefined;
@@ -126,7 +126,7 @@ export function startRun(
     startedToolCallIds: noIds,
     approvals: noApprovals,
     delegatedInFlight: noChildren,
-    fingerprint: facts.fingerprint,
+    ...(facts.fingerprint === undefined ? undefined : { fingerprint: facts.fingerprint }),
     ...(facts.businessState === undefined ? undefined : { businessState: facts.businessState }),
     ...(facts.runConfig === undefined ? undefined : { runConfig: facts.runConfig }),
     ...(facts.principal === undefined ? undefined : { principal: facts.principal }),

@@ -28,6 +28,8 @@ export interface RunOrder {
   readonly conversation?: Conversation | undefined;
   /** Asked before a run begins under an id that has none. @throws what refuses it */
   readonly beforeNew?: (() => Promise<void>) | undefined;
+  /** Makes the run stored before its first model call, and is told then: from here on it is found after a crash. @throws what rejects the run */
+  readonly onBegun?: (() => Promise<void>) | undefined;
   readonly source: AgentSource;
   readonly engine: Engine;
   readonly metadata?: JsonObject | undefined;

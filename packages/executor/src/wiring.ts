@@ -1,6 +1,7 @@
 /** For `@lousho/core`, which wires these together into an agent. Not for applications: it changes between minor versions. */
 export { agentSource } from './agent-source.ts';
 export { askQuestionTool } from './ask-question.ts';
+export { claimMark } from './claim-mark.ts';
 export { isOver, type Conversation, type ConversationState } from './conversation.ts';
 export { newMessages } from './accept-input.ts';
 export {
