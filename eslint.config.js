@@ -62,7 +62,7 @@ export default tseslint.config(
           depConstraints: [
             layer('contract', { imports: [], external: ['zod'] }),
             layer('executor', { imports: ['contract'], external: ['zod'] }),
-            layer('core', { imports: ['contract', 'executor'], external: [] }),
+            layer('core', { imports: ['contract', 'executor'], external: ['croner'] }),
             layer('testing', { imports: ['contract'], external: [] }),
             layer('store', { imports: ['contract'] }),
             { sourceTag: 'medium:any', onlyDependOnLibsWithTags: ['*'], allowedExternalImports: [] },
