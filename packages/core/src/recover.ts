@@ -22,6 +22,9 @@ import { turnAt } from './session-turns.ts';
 /** How long `stop()` waits for running calls. */
 const STOP_TIMEOUT_MS = 10_000;
 
+/** How long a run that was started before in vain keeps others of its kind waiting. */
+const PROBATION_MS = 60_000;
+
 /** @throws synchronously LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE, LOUSHO_CONFIG_INVALID, LOUSHO_SHUTDOWN */
 export function startRecovery(parts: AgentParts, agentRuns: LiveRuns, options: RecoverOptions): LoopHandle {
   agentRuns.requireOpen();
@@ -47,6 +50,8 @@ class Recovery {
   readonly #underWay = new Set<string>();
   readonly #callbacks = new Set<Promise<void>>();
   readonly #notes = new RecoveryNotes();
+  /** The run that was started before in vain, and has not got anywhere yet this time. */
+  #suspect: string | undefined;
   readonly #rules: RecoveryRules;
 
   constructor(
@@ -103,7 +108,7 @@ class Recovery {
   /** As many as there is room for. What ends makes room for the next. */
   #begin(): void {
     while (this.#underWay.size < this.options.concurrency && !this.runs.closing.aborted) {
-      const next = this.#due.shift();
+      const next = this.#takeNext();
       if (next === undefined) return;
       const { checkpointId } = next.run;
       // This process executes it: no question to the store.
@@ -116,24 +121,47 @@ class Recovery {
     }
   }
 
+  /** The oldest save first. Of the suspects, one at a time: what kills its process takes no other along, again and again, to be parked. */
+  #takeNext(): DueRun | undefined {
+    const mayBegin = (due: DueRun): boolean => this.#suspect === undefined || !isSuspect(due);
+    const index = this.#due.findIndex(mayBegin);
+    return index < 0 ? undefined : this.#due.splice(index, 1)[0];
+  }
+
+  /** Until it gets somewhere, or ends. One that hangs lets the others in after a while. */
+  #beginProbation(checkpointId: string): { end(): void } {
+    this.#suspect = checkpointId;
+    const end = (): void => {
+      cancel();
+      if (this.#suspect !== checkpointId) return;
+      this.#suspect = undefined;
+      this.#begin();
+    };
+    const cancel = this.parts.engine.ports.clock.setTimer(end, PROBATION_MS, { keepAlive: false });
+    return { end };
+  }
+
   /** Never rejects. What was decided is decided again under the lease: others look at the same list. */
   async #take(due: DueRun): Promise<void> {
+    const probation = isSuspect(due) ? this.#beginProbation(due.run.checkpointId) : undefined;
     try {
-      await this.#act(due);
+      await this.#act(due, () => probation?.end());
       this.#notes.drop(due.run);
     } catch (error) {
       const isSuspended = isSDKError(error, 'LOUSHO_SHUTDOWN') && this.runs.closing.aborted;
       if (isSuspended || isSomebodyElses(error)) return;
       this.#notes.add(due, error);
       this.#report(error, due.run);
+    } finally {
+      probation?.end();
     }
   }
 
-  async #act(due: DueRun): Promise<void> {
+  async #act(due: DueRun, onProgress: () => void): Promise<void> {
     const { run, header, decision } = due;
     switch (decision.type) {
       case 'resume':
-        return this.#finished(run, await this.#resume(due));
+        return this.#finished(run, await this.#resume(due, onProgress));
       case 'deny':
         for (const id of decision.approvalIds)
           this.#finished(run, await this.#decided(denyExpired(this.parts, this.runs, id)));
@@ -148,10 +176,11 @@ class Recovery {
     }
   }
 
-  #resume(due: DueRun): Promise<ExecutionResult | null> {
+  #resume(due: DueRun, onProgress: () => void): Promise<ExecutionResult | null> {
     const forgivenStarts = this.#notes.forgivenStarts(due);
     const isDue = this.#stillDue(due, 'resume');
-    return this.#decided(executePlan(this.#plan(due.run, { type: 'recover', isDue, forgivenStarts })));
+    const request = { type: 'recover', isDue, forgivenStarts, onProgress } as const;
+    return this.#decided(executePlan(this.#plan(due.run, request)));
   }
 
   /** The agent's own `approve` has its say. */
@@ -235,6 +264,11 @@ class Recovery {
       closing.addEventListener('abort', end, { once: true });
     });
   }
+}
+
+/** It may have killed its process. So may what ran beside it. */
+function isSuspect({ decision }: DueRun): boolean {
+  return decision.type === 'resume' && decision.starts > 0;
 }
 
 /** Others were faster, or execute it: whatever there is to say about the run, they say it. */

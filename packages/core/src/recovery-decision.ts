@@ -3,7 +3,8 @@ import { assertNever, type CheckpointHeader } from '@lousho/contract';
 import { isExpired } from '@lousho/executor/wiring';
 
 export type RecoveryDecision =
-  | { readonly type: 'resume' }
+  /** `starts`: how often it was started before without progress. */
+  | { readonly type: 'resume'; readonly starts: number }
   /** Approvals that nobody decided in time. */
   | { readonly type: 'deny'; readonly approvalIds: readonly string[] }
   /** Started too often without progress. */
@@ -57,7 +58,7 @@ export function decideRecovery(
       if (starts >= maxAttempts) return { type: 'park', starts };
       // Clocks of two machines differ: a save from the future is as far off as one of the past, and no run waits for ever.
       if (Math.abs(restMs) < backOffMs(starts)) return leave('backing-off');
-      return { type: 'resume' };
+      return { type: 'resume', starts };
     }
     default:
       return assertNever(header);

@@ -87,6 +87,38 @@ onEveryStore('a run without progress', (world) => {
     await recovery.stop();
   });
 
+  it('is started alone among its like, until it gets somewhere: what dies with it is not parked with it', async () => {
+    const ids = ['job-1', 'job-2', 'job-3'];
+    await givenInterrupted(world, ids, failingTool(3));
+    const dead = spyTool('work', () => new Promise(() => undefined));
+    // All three run in a process that dies: from now on each of them may be what killed it.
+    world
+      .otherProcess(manualClock(world.clock.wallMs()))
+      .agent({ provider: done(0), tools: [dead.tool] })
+      .recover();
+    await until(() => dead.runs.length === 3);
+    await world.clock.advance(120_000);
+    const gates = ids.map(() => deferred());
+    const work = spyTool('work', (_args, _ctx, run) => gates[run - 1]?.promise);
+    const recovery = watchedRecovery(world.agent({ provider: done(3), tools: [work.tool] }), {
+      intervalMs: 10_000,
+    });
+    await until(() => work.runs.length === 1);
+    await world.clock.advance(50_000);
+    expect(work.runs).toHaveLength(1);
+    // It hangs: after a minute the next one has its turn, and with a result of that the last one.
+    await world.clock.advance(20_000);
+    await until(() => work.runs.length === 2);
+    await world.clock.advance(20_000);
+    expect(work.runs).toHaveLength(2);
+    gates[1]?.resolve();
+    await until(() => work.runs.length === 3);
+    for (const gate of gates) gate.resolve();
+    await until(() => recovery.recovered.length === 3);
+    expect(recovery.errors).toEqual([]);
+    await recovery.stop();
+  });
+
   it('is counted also when its process dies with it', async () => {
     const lethal = spyTool('work', (_args, _ctx, run) => (run > 3 ? 'done' : new Promise(() => undefined)));
     const call = mockModel([{ toolCalls: [{ name: 'work' }] }]);

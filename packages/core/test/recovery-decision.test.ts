@@ -70,7 +70,7 @@ describe('an interrupted run', () => {
       interrupted({ startsWithoutProgress: 9, savedAt: ago(-24 * hour) }),
     ],
   ])('%s is resumed', (_how, stored) => {
-    expect(decideRecovery(stored, rules, nowMs)).toEqual({ type: 'resume' });
+    expect(decideRecovery(stored, rules, nowMs)).toMatchObject({ type: 'resume' });
   });
 
   it.each<[LeaveReason, string, ReturnType<typeof header>]>([
@@ -115,9 +115,10 @@ describe('an interrupted run', () => {
 
   it('does not pay for starts that were lost to the store', () => {
     const stored = interrupted({ startsWithoutProgress: 10, savedAt: ago(hour) });
-    expect(decideRecovery(stored, rules, nowMs, 1)).toEqual({ type: 'resume' });
+    expect(decideRecovery(stored, rules, nowMs, 1)).toEqual({ type: 'resume', starts: 9 });
     expect(decideRecovery(interrupted({ startsWithoutProgress: 1 }), rules, nowMs, 1)).toEqual({
       type: 'resume',
+      starts: 0,
     });
   });
 });
@@ -136,6 +137,7 @@ describe('on a store that shows what was saved only after a while', () => {
     });
     expect(decideRecovery(interrupted({ savedAt: ago(90_000) }), eventual, nowMs)).toEqual({
       type: 'resume',
+      starts: 0,
     });
   });
 });

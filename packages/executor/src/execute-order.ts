@@ -139,7 +139,10 @@ async function execute(
     lease,
     clock: engine.ports.clock,
     traceparent: () => engine.telemetry.traceparent?.(),
-    onSaved: (saved, durationMs) => reportSave(run, saved, durationMs, lease !== undefined),
+    onSaved(saved, durationMs) {
+      reportSave(run, saved, durationMs, lease !== undefined);
+      if (order.request.type === 'recover' && isProgress(saved)) order.request.onProgress();
+    },
   });
   const run: Run = new Run({
     ...order,
@@ -160,6 +163,10 @@ async function execute(
   const result = await executeRun(run);
   await order.conversation?.settle(run.checkpoint);
   return result;
+}
+
+function isProgress(saved: Checkpoint): boolean {
+  return saved.status !== 'in-progress' || saved.startsWithoutProgress === undefined;
 }
 
 function shutdownError(sessionId: string | undefined): SDKError {

@@ -25,6 +25,8 @@ export type RunRequest =
       readonly isDue: (stored: InProgressCheckpoint) => boolean;
       /** Starts that do not count: the store failed, not the run. */
       readonly forgivenStarts: number;
+      /** What came of it is stored: it was not in vain. Told more than once. */
+      readonly onProgress: () => void;
     }
   | { readonly type: 'decide'; readonly approvalId: string }
   /** The run of a sub-agent: started, finished, or given as it is. `decided`: what people said of calls inside of it. */

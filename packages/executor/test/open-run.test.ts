@@ -23,6 +23,7 @@ const recover = (isDue: boolean): RunRequest => ({
   type: 'recover',
   isDue: () => isDue,
   forgivenStarts: 0,
+  onProgress: () => undefined,
 });
 const decide = (id: string): RunRequest => ({ type: 'decide', approvalId: id });
 

@@ -76,9 +76,9 @@ it('a recovery that is turned away is no event of the run; a person who is turne
   };
   const refused = (request: typeof plan.request) =>
     executePlan({ ...plan, request }).catch((error: unknown) => (error as SDKError).code);
-  expect(await refused({ type: 'recover', isDue: () => true, forgivenStarts: 0 })).toBe(
-    'LOUSHO_SESSION_BUSY',
-  );
+  expect(
+    await refused({ type: 'recover', isDue: () => true, forgivenStarts: 0, onProgress: () => undefined }),
+  ).toBe('LOUSHO_SESSION_BUSY');
   expect(events).toEqual([]);
   expect(await refused({ type: 'resume' })).toBe('LOUSHO_SESSION_BUSY');
   expect(events.map(({ type }) => type)).toEqual(['error', 'run.done']);

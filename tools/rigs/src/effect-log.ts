@@ -87,7 +87,11 @@ type ModelAnswered = UnderLease & { readonly kind: 'model.answered'; readonly po
 type ToolStarted = Effect & ToolCall & { readonly kind: 'tool.started' };
 type ToolDone = UnderLease & ToolCall & { readonly kind: 'tool.done' };
 
+/** Recovery gave up on it, and said so. */
+type RunParked = Written & { readonly session: string; readonly kind: 'run.parked'; readonly starts: number };
+
 export type LogLine =
+  | RunParked
   | SignalLine
   | CrashLine
   | OperationBegan

@@ -5,7 +5,7 @@ import type { StoreKind } from '../workers/open-store.mjs';
 import { appendCrash, appendSignal, type LogLine, type Outcome } from './effect-log.ts';
 
 export type ScriptedCall = {
-  readonly name: 'work' | 'careful' | 'refund' | 'held';
+  readonly name: 'work' | 'careful' | 'refund' | 'held' | 'poison';
   /** `bytes`: how long its result is. */
   readonly args: { readonly ms?: number; readonly gate?: string; readonly bytes?: number };
 };
@@ -18,10 +18,18 @@ export interface WorkerJob {
   readonly logPath: string;
   readonly agent: {
     readonly script: readonly (readonly ScriptedCall[])[];
+    /** For conversations that begin with these words. */
+    readonly scripts?: { readonly [words: string]: readonly (readonly ScriptedCall[])[] };
     readonly modelMs?: number;
     readonly lease?: { readonly ttlMs: number; readonly heartbeatMs: number };
     readonly toolConcurrency?: number;
   };
+  /** It looks for interrupted runs all the time. */
+  readonly recover?: { readonly intervalMs: number };
+  /** How far the wall clock of its agent is ahead: what waits for half an hour is over for the next process. */
+  readonly clockAheadMs?: number;
+  /** Its tool `poison` kills it. */
+  readonly mayKillItself?: boolean;
   /** A store that breaks its promises. */
   readonly storeFault?: 'no-fence';
   /** Whether the parent hears of each line that it logs. */
@@ -73,6 +81,7 @@ export class WorkerProcess {
 
   constructor(job: WorkerJob) {
     this.job = job;
+    this.#mayEnd = job.mayKillItself ?? false;
     // No options of the process that runs the tests: this one is an application's.
     const env = { ...process.env };
     delete env['NODE_OPTIONS'];

@@ -1,8 +1,8 @@
 // A process of a rig: opens the store, and does what its parent asks for until it is told to end, or is killed.
 //
-// Started with one argument in JSON: `{ worker, storeKind, storeFolder, logPath, script, modelMs, lease, storeFault, echo, holdDecisions }`. The
-// parent sends `{ type: 'begin' }`, then `{ type: 'perform', op, session, action }` and `{ type: 'open', gate }`, and `{ type: 'end' }`.
-import { currentOperation, openEffectLog } from './effect-log.mjs';
+// Started with one argument in JSON: `{ worker, storeKind, storeFolder, logPath, agent, recover, clockAheadMs, storeFault, echo, holdDecisions
+// }`. The parent sends `{ type: 'begin' }`, then `{ type: 'perform', op, session, action }` and `{ type: 'open', gate }`, and `{ type: 'end' }`.
+import { currentOperation, openEffectLog, recoveries } from './effect-log.mjs';
 import { observedStore } from './observed-store.mjs';
 import { openStore } from './open-store.mjs';
 import { openGates, scriptedAgent } from './scripted-agent.mjs';
@@ -39,9 +39,31 @@ tell({ type: 'loaded' });
 function begin() {
   log = openEffectLog(job.logPath, job.worker, (line) => job.echo && tell({ type: 'line', line }));
   opened = openStore({ kind: job.storeKind, folder: job.storeFolder, ports: { clock: turnClock } });
-  const store = observedStore(opened, { log, fault: job.storeFault, beforeSave });
-  agent = scriptedAgent({ ...job.agent, store, log, gates });
+  const recovered = recoveries(job.worker);
+  const store = observedStore(opened, {
+    log,
+    fault: job.storeFault,
+    beforeSave,
+    beforeLease: recovered.enter,
+  });
+  agent = scriptedAgent({ ...job.agent, clockAheadMs: job.clockAheadMs, store, log, gates });
+  if (job.recover !== undefined) recover(recovered);
   tell({ type: 'ready' });
+}
+
+function recover({ opOf }) {
+  const ended = (session, outcome) =>
+    currentOperation.run({ op: opOf(session), session }, () => log.write({ kind: 'op.ended', outcome }));
+  agent.recover({
+    ...job.recover,
+    onRecovered: ({ sessionId }, { finishReason }) => ended(sessionId, { type: 'resolved', finishReason }),
+    onError(error, run) {
+      if (error.code === 'LOUSHO_RECOVERY_EXHAUSTED')
+        log.write({ kind: 'run.parked', session: run.sessionId, starts: error.details.starts });
+      else if (run === undefined) throw error;
+      else ended(run.sessionId, rejected(error));
+    },
+  });
 }
 
 async function beforeSave({ approvals }) {
@@ -95,9 +117,12 @@ async function outcomeOf(action) {
       pending: result?.pending,
     };
   } catch (error) {
-    const { code, message, cause, details } = error;
-    return { type: 'rejected', code, message, details, cause: cause?.message };
+    return rejected(error);
   }
+}
+
+function rejected({ code, message, cause, details }) {
+  return { type: 'rejected', code, message, details, cause: cause?.message };
 }
 
 async function end() {

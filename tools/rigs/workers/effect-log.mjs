@@ -7,6 +7,25 @@ import { nowMs } from './turn-clock.mjs';
 /** On whose behalf code runs: `{ op, session, fence }`. */
 export const currentOperation = new AsyncLocalStorage();
 
+/**
+ * What nobody asked for is an operation, too: it begins when the store is asked for the lease, in the middle of the engine, and lasts for
+ * everything that comes of that. `opOf(session)` is the last one.
+ */
+export function recoveries(worker) {
+  const ops = new Map();
+  let count = 0;
+  return {
+    opOf: (session) => ops.get(session),
+    enter(session) {
+      const current = currentOperation.getStore();
+      if (current !== undefined && !current.isRecovery) return;
+      const op = `${worker}-r${(count += 1)}`;
+      ops.set(session, op);
+      currentOperation.enterWith({ op, session, isRecovery: true });
+    },
+  };
+}
+
 /** `onLine` hears of each line once it is in the file. */
 export function openEffectLog(path, worker, onLine = () => undefined) {
   const file = fs.openSync(path, 'a');

@@ -4,11 +4,15 @@ import { currentOperation } from './effect-log.mjs';
 import { nowMs } from './turn-clock.mjs';
 import { digestOf } from './transcript-digest.mjs';
 
-/** `beforeSave(checkpoint)`: may hold a save back. */
-export function observedStore(store, { log, beforeSave = async () => undefined, fault }) {
+/** `beforeSave(checkpoint)`: may hold a save back; `beforeLease(id)` hears of it first. */
+export function observedStore(
+  store,
+  { log, beforeSave = async () => undefined, beforeLease = () => undefined, fault },
+) {
   const checkpoints = fault === 'no-fence' ? withoutFence(store.checkpoints) : store.checkpoints;
   const observed = overriding(checkpoints, {
     async acquireLease(id, owner, ttlMs) {
+      beforeLease(id);
       const askedAt = nowMs();
       const lease = await checkpoints.acquireLease(id, owner, ttlMs);
       if (lease === false) return false;

@@ -4,20 +4,31 @@ import { turnClock, turnStartMs } from './turn-clock.mjs';
 
 /**
  * `script`: for each model response the calls it makes, `[{ name, args }]`; none: it ends the run. The response is chosen by how many the
- * conversation holds, over and over from the first: a request that is made again gets the same response.
+ * conversation holds, over and over from the first: a request that is made again gets the same response. `scripts`: others, by the first
+ * words of a conversation.
  */
-export function scriptedAgent({ store, log, gates, script, modelMs = 0, ...options }) {
+export function scriptedAgent({
+  store,
+  log,
+  gates,
+  script,
+  scripts = {},
+  modelMs = 0,
+  clockAheadMs = 0,
+  ...options
+}) {
   return createAgent({
     name: 'rig',
-    provider: scriptedModel({ script, modelMs, log }),
+    provider: scriptedModel({ script, scripts, modelMs, log }),
     tools: [
       effect('work', { description: 'Takes a while.' }),
       effect('careful', { description: 'Is not to be done twice.', onInterrupted: 'never' }),
       effect('refund', { description: 'Is for a person to decide.', needsApproval: true }),
       effect('held', { description: 'Takes until it is released.' }),
+      effect('poison', { description: 'Kills whoever calls it.' }),
     ],
     store,
-    ports: { clock: turnClock },
+    ports: { clock: { ...turnClock, wallMs: () => turnClock.wallMs() + clockAheadMs } },
     maxSteps: 10_000,
     onEvent({ type, status, step }) {
       if (type === 'checkpoint.saved') log.write({ kind: 'event.saved', status, step });
@@ -34,6 +45,10 @@ export function scriptedAgent({ store, log, gates, script, modelMs = 0, ...optio
         const { ms = 0, gate, bytes = 0 } = args;
         const call = { callId, toolName: name, args, key, step };
         log.write({ kind: 'tool.started', turnAt: turnStartMs(), ...call });
+        if (name === 'poison') {
+          log.write({ kind: 'worker.killed' });
+          process.kill(process.pid, 'SIGKILL');
+        }
         await (gate === undefined ? pause(ms, signal) : gates.passed(gate, signal));
         log.write({ kind: 'tool.done', ...call });
         return { did: callId, ...(bytes > 0 && { padding: '.'.repeat(bytes) }) };
@@ -42,7 +57,8 @@ export function scriptedAgent({ store, log, gates, script, modelMs = 0, ...optio
   }
 }
 
-function scriptedModel({ script, modelMs, log }) {
+function scriptedModel({ script, scripts, modelMs, log }) {
+  const scriptFor = ([first]) => scripts[first.content] ?? script;
   return {
     providerId: 'scripted',
     modelId: 'scripted',
@@ -51,7 +67,8 @@ function scriptedModel({ script, modelMs, log }) {
       log.write({ kind: 'model.asked', position, turnAt: turnStartMs() });
       await pause(modelMs, signal);
       log.writeAndSync({ kind: 'model.answered', position });
-      return response(script[(position - 1) % script.length], position);
+      const steps = scriptFor(messages);
+      return response(steps[(position - 1) % steps.length], position);
     },
   };
 }
