@@ -44,6 +44,8 @@ export type Outcome =
 
 /** Before the signal is sent. */
 export type SignalLine = Written & { readonly kind: 'worker.killed' | 'worker.stopped' | 'worker.continued' };
+/** It has said goodbye, and does nothing more. */
+type LeftLine = Written & { readonly kind: 'worker.left' };
 /** It ended by itself before it was told to. */
 type CrashLine = Written & { readonly kind: 'worker.crashed'; readonly text: string };
 type OperationBegan = InOperation & {
@@ -94,6 +96,7 @@ export type LogLine =
   | RunParked
   | SignalLine
   | CrashLine
+  | LeftLine
   | OperationBegan
   | OperationDecided
   | OperationEnded

@@ -29,6 +29,7 @@ it.each<StoreKind>(['sqlite', 'file'])(
     const { kills, stops, runs, recovered, callsAgain, finishedBesidePoison } = summary;
     for (const count of [kills, stops, runs, recovered, callsAgain, finishedBesidePoison])
       expect(count).toBeGreaterThan(0);
-    expect(summary.waitedMs.median).toBeLessThan(1_000);
+    // On a busy machine, too, far less than what poison has to wait.
+    expect(summary.waitedMs.median).toBeLessThan(5_000);
   },
 );

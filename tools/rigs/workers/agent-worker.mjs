@@ -128,6 +128,7 @@ function rejected({ code, message, cause, details }) {
 async function end() {
   await agent.shutdown();
   await opened.close();
+  log.write({ kind: 'worker.left' });
   process.disconnect();
 }
 

@@ -32,7 +32,7 @@ export class Facts {
   readonly evidence: Evidence;
   readonly lines: readonly Indexed<LogLine>[];
   readonly #byKind: Map<string, Indexed<LogLine>[]>;
-  readonly #killedAt = new Map<string, number>();
+  readonly #goneAt = new Map<string, number>();
   readonly #endedBadlyAt = new Map<string, number>();
   readonly #takings: Map<string, Indexed<LineOf<'lease.taken'>>[]>;
 
@@ -40,7 +40,8 @@ export class Facts {
     this.evidence = evidence;
     this.lines = evidence.log.map((line, index) => ({ ...line, index }));
     this.#byKind = groupBy(this.lines, ({ kind }) => kind);
-    for (const { worker, index } of this.all('worker.killed')) this.#killedAt.set(worker, index);
+    for (const kind of ['worker.killed', 'worker.left'] as const)
+      for (const { worker, index } of this.all(kind)) this.#goneAt.set(worker, index);
     for (const { op, index, outcome } of this.all('op.ended'))
       if (outcome.type === 'rejected') this.#endedBadlyAt.set(op, index);
     this.#takings = groupBy(this.all('lease.taken'), ({ session }) => session);
@@ -65,14 +66,14 @@ export class Facts {
     return this.takings(session).find((taking) => taking.fence > fence);
   }
 
-  killedAt(worker: string): number {
-    return this.#killedAt.get(worker) ?? Infinity;
+  goneAt(worker: string): number {
+    return this.#goneAt.get(worker) ?? Infinity;
   }
 
   /** The first moment at which the execution behind this line could no longer record anything: killed, failed, or taken over. */
   interruptedAt(line: LeasedLine): number {
     return Math.min(
-      this.killedAt(line.worker),
+      this.goneAt(line.worker),
       this.#endedBadlyAt.get(line.op) ?? Infinity,
       this.takenOver(line)?.index ?? Infinity,
     );

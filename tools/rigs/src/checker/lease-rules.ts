@@ -36,7 +36,7 @@ export function* takeOversAreDue(facts: Facts): Iterable<string> {
       }
       const freeAt = Math.min(
         releases.get(held.op) ?? Infinity,
-        facts.killedAt(held.worker),
+        facts.goneAt(held.worker),
         ends.get(held.op) ?? Infinity,
       );
       const renewedAt = Math.max(
