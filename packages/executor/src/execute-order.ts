@@ -59,8 +59,7 @@ async function underLease(order: RunOrder): Promise<ExecutionResult | null> {
   }
 }
 
-/** @throws LOUSHO_SESSION_BUSY */
-export async function takeLease(order: LeaseOrder): Promise<HeldLease | undefined> {
+async function takeLease(order: RunOrder): Promise<HeldLease | undefined> {
   const { store, engine, checkpointId } = order;
   const { clock, ids } = engine.ports;
   if (engine.lease === undefined || !isLeasingStore(store)) return undefined;
@@ -80,11 +79,6 @@ export async function takeLease(order: LeaseOrder): Promise<HeldLease | undefine
 const LEASE_POLL_MS = 25;
 /** The lease of a process that died lasts for up to a minute. */
 const TASK_LEASE_POLL_MS = 1_000;
-
-type LeaseOrder = Pick<
-  RunOrder,
-  'store' | 'engine' | 'checkpointId' | 'sessionId' | 'leaseWaitMs' | 'stop' | 'task'
->;
 
 async function openAndExecute(
   order: RunOrder,

@@ -11,19 +11,17 @@ export interface ParkOrder extends RunAddress {
 
 /** Whether it was this call that parked it. @throws LOUSHO_SESSION_BUSY while it executes, and what the store throws */
 export function parkRun(order: ParkOrder): Promise<boolean> {
-  const { checkpointId, store, engine, isDue } = order;
+  const { checkpointId: id, store, engine, isDue } = order;
   return exclusively(order, async (lease) => {
-    const stored = await loadCheckpoint(store, checkpointId);
+    const stored = await loadCheckpoint(store, id);
     if (stored?.status !== 'in-progress' || !isDue(stored)) return false;
+    const { clock } = engine.ports;
     const writer = new CheckpointWriter(stored, stored, {
-      id: checkpointId,
-      store,
-      lease,
-      clock: engine.ports.clock,
+      ...{ id, store, lease, clock },
       traceparent: () => undefined,
       onSaved: () => undefined,
     });
-    writer.fold({ type: 'parked', parkedAt: new Date(engine.ports.clock.wallMs()).toISOString() });
+    writer.fold({ type: 'parked', parkedAt: new Date(clock.wallMs()).toISOString() });
     await writer.save();
     return true;
   });
