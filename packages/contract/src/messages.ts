@@ -61,6 +61,8 @@ export type ToolFailureKind =
 /** The `result` of a call with a `kind`. */
 export interface ToolFailure {
   readonly error: string;
+  /** What it is recognised by, of failures that are ours. */
+  readonly code?: string;
   /** What the person who rejected it wrote. */
   readonly note?: string;
   readonly issues?: readonly { readonly path: string; readonly message: string }[];

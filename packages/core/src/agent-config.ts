@@ -114,12 +114,15 @@ export function resolveAgentConfig(config: AgentConfig): AgentParts {
   const { maxSubagentDepth: levelsBelow = DEFAULT_MAX_SUBAGENT_DEPTH, askQuestion = false } = config;
   requireWholeNumber('maxSubagentDepth', levelsBelow, 0);
   const ownTools = askQuestion ? [askQuestionTool()] : [];
+  const sessions = sessionParts(store);
+  // A store without a part for them keeps none: among checkpoints they would be in the way.
+  const taskRecords = store === undefined ? sessions.transcripts : store.sessions;
   return {
     name,
     checkpoints: store?.checkpoints,
     approvals: store === undefined ? ephemeralApprovals() : store.approvals,
-    sessions: sessionParts(store),
-    source: agentSource({ ...config, name, ownTools, levelsBelow }),
+    sessions,
+    source: agentSource({ ...config, name, ownTools, levelsBelow, taskRecords }),
     engine: resolveEngine(config),
     approve: config.approve,
     store,

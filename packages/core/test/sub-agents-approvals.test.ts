@@ -209,6 +209,33 @@ onEveryStore('a call inside a sub-agent that waits', (world) => {
     expect(charge.runs).toHaveLength(2);
   });
 
+  it('holds up the turn of a conversation, which has it all in the end', async () => {
+    const email = emailTool();
+    const { subagent } = scripted('mailer', [askForEmail, 'Mailed.'], { tools: [email.tool] });
+    const lead = mockModel([delegate('mailer'), 'All done.', 'Yes.']);
+    const agent = world.agent({ provider: lead, subagents: [subagent] });
+    const session = agent.session({ id: 'chat' });
+    const { approvalId: id = '' } = await session.send('go');
+    expect(await agent.approvals.get(id)).toMatchObject({ sessionId: 'chat', subagentPath: ['mailer'] });
+    const other = world.otherProcess().agent({ provider: lead, subagents: [subagent] });
+    expect(await other.approvals.resolve({ id, approved: true })).toMatchObject({ text: 'All done.' });
+    expect(await session.send('Sure?')).toMatchObject({ text: 'Yes.' });
+    expect(resultOfCall(await session.messages(), 'call_mailer')?.result).toContain('Mailed.');
+    expect((await world.checkpoints.list()).length).toBe(0);
+  });
+
+  it('goes with the turn that is discarded', async () => {
+    const email = emailTool();
+    const { subagent } = scripted('mailer', [askForEmail], { tools: [email.tool] });
+    const agent = world.agent({ provider: mockModel([delegate('mailer')]), subagents: [subagent] });
+    const session = agent.session({ id: 'chat' });
+    const { approvalId: id = '' } = await session.send('go');
+    await session.discardPending();
+    expect(await world.checkpoints.list()).toEqual([]);
+    await refusal(agent.approvals.resolve({ id, approved: true }), 'LOUSHO_APPROVAL_ORPHANED');
+    expect(email.runs).toEqual([]);
+  });
+
   it('is orphaned with its run', async () => {
     const { agent, id, email } = await givenPausedMailer(world);
     await world.checkpoints.delete(sessionId);

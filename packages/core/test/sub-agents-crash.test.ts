@@ -222,6 +222,33 @@ const stories: { readonly [name: string]: Story } = {
       expect(kindsOf(result)[1]).toBe('done');
     },
   },
+  'of a task that the lead goes on with': {
+    agent: ({ tool, model }) => ({
+      provider: model([
+        { toolCalls: [task('clerk')] },
+        { toolCalls: [{ name: 'task', args: { agent: 'clerk', prompt: 'And now?', taskId: 'task_1' } }] },
+        'All done.',
+      ]),
+      subagents: [
+        {
+          name: 'clerk',
+          description: 'Files things.',
+          provider: model(['Filed.', calls('look'), 'Found.']),
+          tools: [tool('look')],
+        },
+      ],
+    }),
+    check({ result }) {
+      expect(result).toMatchObject({
+        text: 'All done.',
+        usage: { modelCalls: 6, delegated: { runs: 2, modelCalls: 3 } },
+      });
+      expect(result.toolCalls.map(({ result: said }) => said)).toEqual([
+        expect.stringContaining('Filed.'),
+        expect.stringContaining('Found.'),
+      ]);
+    },
+  },
   'of two sub-agents in one step, both of which wait': {
     atOnce: 2,
     agent: ({ tool, model }) => ({

@@ -245,6 +245,21 @@ describe('a delegation', () => {
   });
 });
 
+it('a sub-agent counts to the limits of the session, with all turns before', async () => {
+  const look = spyTool('look');
+  const { subagent } = scripted('clerk', [calling('look'), calling('look'), calling('look')], {
+    tools: [look.tool],
+  });
+  const agent = createAgent({
+    provider: mockModel(['Hello.', delegate('clerk')]),
+    subagents: [subagent],
+  });
+  const session = agent.session({ id: 'chat', limits: { maxModelCalls: 4 } });
+  await session.send('hi');
+  expect(await session.send('go')).toMatchObject({ finishReason: 'limit', usage: { modelCalls: 3 } });
+  expect(look.runs).toHaveLength(2);
+});
+
 describe('sub-agents that cannot be used are refused by name when the agent is made', () => {
   const provider = mockModel([]);
   const good = { name: 'clerk', description: 'Files.' };
@@ -286,6 +301,155 @@ describe('sub-agents that cannot be used are refused by name when the agent is m
     });
     expect((await agent.send('go')).toolCalls).toMatchObject([{ result: 'task done' }]);
   });
+});
+
+/** A call that goes on with an earlier task. */
+const goOn = (agent: string, taskId: string, id = `go_on_${agent}`) => ({
+  ...task(agent, 'And now?'),
+  args: { agent, prompt: 'And now?', taskId },
+  id,
+});
+const codeOf = (result: unknown): unknown => (result as { code?: string } | undefined)?.code;
+
+onEveryStore('a task that the lead goes on with', (world) => {
+  it('remembers what was said, keeps its id, and takes none from later tasks', async () => {
+    const clerk = scripted('clerk', ['Filed under F.', 'Found under F.', 'Other.'], {
+      instructions: 'You file.',
+    });
+    const lead = mockModel([
+      delegate('clerk'),
+      { toolCalls: [goOn('clerk', 'task_1')] },
+      { toolCalls: [{ ...task('clerk'), id: 'call_other' }] },
+      'All done.',
+    ]);
+    const agent = world.agent({ provider: lead, subagents: [clerk.subagent] });
+    const { messages, usage } = await agent.send('go', { sessionId });
+    expect(lines(clerk.model.calls[1]?.messages ?? [])).toEqual([
+      'system You file.',
+      'user Work, clerk.',
+      'assistant Filed under F.',
+      'user And now?',
+    ]);
+    expect(resultOfCall(messages, 'go_on_clerk')?.result).toBe(
+      'Found under F.\n\n[sub-agent: clerk, steps: 1, finish reason: stop, taskId: task_1]',
+    );
+    expect(resultOfCall(messages, 'call_other')?.result).toContain('taskId: task_2');
+    expect(lines(clerk.model.calls[2]?.messages ?? [])).toHaveLength(2);
+    expect(usage).toMatchObject({ modelCalls: 7, delegated: { runs: 3, modelCalls: 3 } });
+  });
+
+  it('is there for a later run of the session, in another process, also a third time', async () => {
+    const clerk = scripted('clerk', ['one', 'two', 'three']);
+    const agentIn = (process: Pick<World, 'agent'>, script: Parameters<typeof mockModel>[0]) =>
+      process.agent({ provider: mockModel(script), subagents: [clerk.subagent] });
+    await agentIn(world, [delegate('clerk'), 'ok']).send('go', { sessionId });
+    for (const input of ['again', 'once more'])
+      await agentIn(world.otherProcess(), [{ toolCalls: [goOn('clerk', 'task_1')] }, 'ok']).send(input, {
+        sessionId,
+      });
+    expect(lines(clerk.model.calls[2]?.messages ?? [])).toEqual([
+      'user Work, clerk.',
+      'assistant one',
+      'user And now?',
+      'assistant two',
+      'user And now?',
+    ]);
+  });
+
+  it('is there for a later turn of a conversation', async () => {
+    const clerk = scripted('clerk', ['one', 'two']);
+    const lead = mockModel([delegate('clerk'), 'ok', { toolCalls: [goOn('clerk', 'task_1')] }, 'ok']);
+    const session = world.agent({ provider: lead, subagents: [clerk.subagent] }).session({ id: 'chat' });
+    await session.send('go');
+    await session.send('again');
+    expect(lines(clerk.model.calls[1]?.messages ?? [])).toHaveLength(3);
+  });
+
+  it.each([
+    ['unknown', 'task_7', 'clerk'],
+    ['of another sub-agent', 'task_1', 'other'],
+  ])('and that is %s is an error with a code, and the lead goes on', async (_what, taskId, name) => {
+    const [clerk, other] = [scripted('clerk', ['one']), scripted('other', [])];
+    const lead = mockModel([delegate('clerk'), { toolCalls: [goOn(name, taskId)] }, 'All done.']);
+    const agent = world.agent({ provider: lead, subagents: [clerk.subagent, other.subagent] });
+    const { messages, text } = await agent.send('go', { sessionId });
+    expect(text).toBe('All done.');
+    const refused = resultOfCall(messages, `go_on_${name}`);
+    expect(refused).toMatchObject({ kind: 'execution', isError: true });
+    expect(codeOf(refused?.result)).toBe('LOUSHO_SUBAGENT_TASK_NOT_FOUND');
+  });
+
+  it('belongs to its session: another one does not find it, and its own still does', async () => {
+    const clerk = scripted('clerk', ['one', 'two']);
+    const lead = mockModel([
+      delegate('clerk'),
+      'ok',
+      ...[1, 2].flatMap(() => [{ toolCalls: [goOn('clerk', 'task_1')] }, 'ok']),
+    ]);
+    const agent = world.agent({ provider: lead, subagents: [clerk.subagent] });
+    await agent.send('go', { sessionId: 'alpha' });
+    const beta = await agent.send('go', { sessionId: 'beta' });
+    expect(codeOf(resultOfCall(beta.messages, 'go_on_clerk')?.result)).toBe('LOUSHO_SUBAGENT_TASK_NOT_FOUND');
+    const alpha = await agent.send('again', { sessionId: 'alpha' });
+    expect(resultOfCall(alpha.messages, 'go_on_clerk')?.result).toContain('two');
+  });
+
+  it('twice at one moment goes on once', async () => {
+    const clerk = scripted('clerk', ['one', 'two']);
+    const lead = mockModel([
+      delegate('clerk'),
+      { toolCalls: [goOn('clerk', 'task_1', 'first'), goOn('clerk', 'task_1', 'second')] },
+      'All done.',
+    ]);
+    const agent = world.agent({ provider: lead, subagents: [clerk.subagent] });
+    const { messages } = await agent.send('go', { sessionId });
+    expect(resultOfCall(messages, 'first')?.result).toContain('two');
+    expect(codeOf(resultOfCall(messages, 'second')?.result)).toBe('LOUSHO_SUBAGENT_TASK_BUSY');
+  });
+
+  it('and was pruned is not found, but one that has begun goes on', async () => {
+    const flaky = failingOnceTool('flaky');
+    const clerk = scripted('clerk', ['one', calling('flaky'), 'two'], { tools: [flaky.tool] });
+    const lead = mockModel([
+      delegate('clerk'),
+      { toolCalls: [goOn('clerk', 'task_1')] },
+      'ok',
+      { toolCalls: [goOn('clerk', 'task_1', 'later')] },
+      'All done.',
+    ]);
+    const agent = world.agent({ provider: lead, subagents: [clerk.subagent] });
+    const { sessions } = world.store;
+    const forget = async (): Promise<void> => {
+      for (const id of (await sessions.list?.()) ?? []) await sessions.delete(id);
+    };
+    await rejection(agent.send('go', { sessionId }));
+    await forget();
+    const result = await agent.resume(sessionId);
+    expect(resultOfCall(result?.messages ?? [], 'go_on_clerk')?.result).toContain('two');
+    await forget();
+    const { messages } = await agent.send('again', { sessionId });
+    expect(codeOf(resultOfCall(messages, 'later')?.result)).toBe('LOUSHO_SUBAGENT_TASK_NOT_FOUND');
+  });
+
+  it('keeps its place when a hook replaces what it said', async () => {
+    const clerk = scripted('clerk', ['one', 'two']);
+    const lead = mockModel([delegate('clerk'), { toolCalls: [goOn('clerk', 'task_1')] }, 'All done.']);
+    const agent = world.agent({
+      provider: lead,
+      subagents: [clerk.subagent],
+      hooks: { afterTool: () => ({ result: 'hidden' }) },
+    });
+    const { messages } = await agent.send('go', { sessionId });
+    expect(resultOfCall(messages, 'go_on_clerk')?.result).toBe('hidden');
+    expect(lines(clerk.model.calls[1]?.messages ?? [])).toHaveLength(3);
+  });
+});
+
+it('a task is remembered by a run without a store, too, for as long as it runs', async () => {
+  const clerk = scripted('clerk', ['one', 'two']);
+  const lead = mockModel([delegate('clerk'), { toolCalls: [goOn('clerk', 'task_1')] }, 'All done.']);
+  await createAgent({ provider: lead, subagents: [clerk.subagent] }).send('go');
+  expect(lines(clerk.model.calls[1]?.messages ?? [])).toHaveLength(3);
 });
 
 onEveryStore('a durable delegation', (world) => {

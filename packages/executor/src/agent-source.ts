@@ -5,6 +5,7 @@ import {
   type LLMProvider,
   type ProviderTool,
   type RunContext,
+  type SessionStore,
   type SubAgent,
   type Tool,
 } from '@lousho/contract';
@@ -32,6 +33,8 @@ export interface AgentSpec {
   readonly ownTools?: readonly Tool[] | undefined;
   /** Checked by `requireSubAgents`. */
   readonly subagents?: readonly SubAgent[] | undefined;
+  /** Where the tasks of sub-agents are kept. */
+  readonly taskRecords?: SessionStore | undefined;
   /** How many levels of sub-agents may be below this one. */
   readonly levelsBelow: number;
 }
@@ -85,6 +88,7 @@ function makeAgent(spec: AgentSpec, parts: ResolvedParts): ResolvedAgent {
       ...ownTools,
       ...(subagents.length === 0 ? [] : [taskTool(subagents)]),
     ]).list(),
+    taskRecords: spec.taskRecords,
     subagents: new Map(subagents.map((subagent) => [subagent.name, resolveSubAgent(subagent, spec, model)])),
   });
 }
@@ -104,6 +108,7 @@ function resolveSubAgent(
     (source ??= agentSource({
       ...{ name, instructions, model, tools, providerTools, subagents },
       provider: provider ?? lead.provider,
+      taskRecords: lead.taskRecords,
       levelsBelow: lead.levelsBelow - 1,
     }));
   return {
@@ -114,6 +119,8 @@ function resolveSubAgent(
     },
     engine: (leads) => ({
       ...leads,
+      // What the session has left for it comes through its lead.
+      sessionLimits: undefined,
       maxSteps: maxSteps ?? DEFAULT_MAX_STEPS,
       limits: limits ?? {},
       toolConcurrency:

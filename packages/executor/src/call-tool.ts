@@ -9,11 +9,12 @@ import {
   type ToolCallRecord,
   type ToolResultPart,
 } from '@lousho/contract';
-import { runTask, type TaskOutcome } from './child-run.ts';
+import { runTask } from './child-run.ts';
 import type { OpenCall } from './next-action.ts';
 import { hookResult, toolHookContext, type PreparedCall } from './prepare-call.ts';
 import type { Run } from './run.ts';
 import { givenUp, unlessAborted } from './run-stop.ts';
+import type { TaskOutcome } from './task-result.ts';
 import { isTaskTool, type TaskArgs } from './task-tool.ts';
 import { failureResult, failures, valueResult } from './tool-result.ts';
 
@@ -32,9 +33,12 @@ export async function callTool(run: Run, open: OpenCall, ready: ReadyCall): Prom
   const executed = isTaskTool(ready.tool)
     ? await traced(run, open, ready, () => runTask(run, open, ready.parsedArgs as TaskArgs))
     : await execute(run, open, ready);
-  return executed.type === 'result' && run.engine.hooks.length > 0
-    ? { ...executed, ...(await runAfterHooks(run, open, ready, executed.result)) }
-    : executed;
+  if (executed.type !== 'result' || run.engine.hooks.length === 0) return executed;
+  const after = await runAfterHooks(run, open, ready, executed.result);
+  const { providerMetadata } = executed.result;
+  // Which task it was is no part of what the hook replaced.
+  const result = providerMetadata === undefined ? after.result : { ...after.result, providerMetadata };
+  return { ...executed, ...after, result };
 }
 
 async function execute(run: Run, open: OpenCall, ready: ReadyCall): Promise<CallOutcome> {

@@ -34,6 +34,8 @@ export type RunRequest =
       readonly type: 'task';
       readonly messages: readonly Message[];
       readonly decided: readonly CheckpointApproval[];
+      /** What was said before, in the task that it goes on with. */
+      readonly before: ConversationState | undefined;
     };
 
 export type Opening =
@@ -128,7 +130,8 @@ function openOnce(id: string, stored: Checkpoint | null, messages: readonly Mess
 }
 
 function openTask(stored: Checkpoint | null, request: Extract<RunRequest, { type: 'task' }>): Opening {
-  if (stored === null) return { type: 'new' };
+  const { messages, before } = request;
+  if (stored === null) return before === undefined ? { type: 'new' } : { type: 'continue', before, messages };
   if (stored.status === 'finished') return { type: 'stored', stored };
   const decided = request.decided.filter(({ id }) =>
     stored.approvals.some((approval) => approval.id === id && approval.decision === undefined),

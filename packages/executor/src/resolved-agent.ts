@@ -7,6 +7,7 @@ import {
   type LLMTool,
   type ProviderTool,
   type RunContext,
+  type SessionStore,
   type Tool,
 } from '@lousho/contract';
 import { fingerprintOf } from './agent-fingerprint.ts';
@@ -25,6 +26,8 @@ export interface ResolvedAgent {
   readonly providerTools: readonly ProviderTool[];
   /** By name: whom the `task` tool, which is among the tools then, may call. */
   readonly subagents: ReadonlyMap<string, ResolvedSubAgent>;
+  /** Where its tasks are kept, so that it may go on with them in another process. */
+  readonly taskRecords: SessionStore | undefined;
   /** Hashed once per agent. */
   fingerprint(): Promise<AgentFingerprint>;
 }
@@ -50,6 +53,7 @@ export interface AgentParts {
   readonly tools: readonly Tool[];
   readonly providerTools?: readonly ProviderTool[] | undefined;
   readonly subagents?: ResolvedAgent['subagents'] | undefined;
+  readonly taskRecords?: SessionStore | undefined;
 }
 
 export function resolveAgent(parts: AgentParts): ResolvedAgent {
@@ -70,6 +74,7 @@ export function resolveAgent(parts: AgentParts): ResolvedAgent {
     llmTools,
     providerTools: Object.freeze([...(parts.providerTools ?? [])]),
     subagents: parts.subagents ?? noSubAgents,
+    taskRecords: parts.taskRecords,
     fingerprint: () =>
       (fingerprint ??= fingerprintOf({ model, tools: ownTools, instructions: parts.instructions ?? '' })),
   };

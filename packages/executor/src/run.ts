@@ -8,6 +8,7 @@ import {
   type CheckpointStore,
   type ExecutionResult,
   type JsonValue,
+  type Message,
   type SegmentInfo,
 } from '@lousho/contract';
 import type { CheckpointWriter } from './checkpoint-writer.ts';
@@ -68,6 +69,8 @@ export class Run {
   readonly executeChild: RunParts['executeChild'];
   /** Checkpoints of sub-agents whose results are recorded, and that the store did not delete yet. */
   readonly leftovers = new Set<string>();
+  /** What was said in tasks that no store keeps, by their records' ids. */
+  readonly tasks = new Map<string, readonly Message[]>();
   readonly isTurn: boolean;
   readonly #opened: Pick<Checkpoint, 'runId' | 'stepIndex'>;
   readonly #lease: HeldLease | undefined;

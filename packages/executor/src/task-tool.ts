@@ -1,5 +1,5 @@
 /** `task`: a call that a sub-agent works on. What it comes to is the call's result. */
-import { defineTool, ownCalls, type Message, type SubAgent, type Tool } from '@lousho/contract';
+import { defineTool, type SubAgent, type Tool } from '@lousho/contract';
 import { z } from 'zod';
 
 export const TASK = 'task';
@@ -8,6 +8,8 @@ const tools = new WeakSet<Tool>();
 export interface TaskArgs {
   readonly agent: string;
   readonly prompt: string;
+  /** Of an earlier task, which it goes on with. */
+  readonly taskId?: string;
 }
 
 export function taskTool(subagents: readonly Pick<SubAgent, 'name' | 'description'>[]): Tool {
@@ -23,6 +25,10 @@ export function taskTool(subagents: readonly Pick<SubAgent, 'name' | 'descriptio
         .min(1)
         .describe('All that the sub-agent needs to know: it does not see this conversation.'),
       description: z.string().optional().describe('What the task is, in a few words.'),
+      taskId: z
+        .string()
+        .optional()
+        .describe('Of an earlier task, for example task_1: the sub-agent goes on with it and remembers it.'),
     }),
     execute: () => {
       throw new Error(`Invariant: ${TASK} was run as a tool`);
@@ -35,20 +41,4 @@ export function taskTool(subagents: readonly Pick<SubAgent, 'name' | 'descriptio
 /** Only ours: an agent without sub-agents may call a tool of its own `task`. */
 export function isTaskTool(tool: Tool | undefined): boolean {
   return tool !== undefined && tools.has(tool);
-}
-
-/** `task_1`, `task_2`, ...: the tasks of a conversation in the order in which the model gave them. */
-export function taskIdOf(messages: readonly Message[], toolCallId: string): string {
-  let count = 0;
-  let last = 0;
-  for (const message of messages) {
-    if (message.role !== 'assistant') continue;
-    for (const call of ownCalls(message)) {
-      if (call.toolName !== TASK) continue;
-      count += 1;
-      // A provider may use one id in many steps: it is the call of the last one.
-      if (call.toolCallId === toolCallId) last = count;
-    }
-  }
-  return `${TASK}_${last}`;
 }

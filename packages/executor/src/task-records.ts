@@ -1,0 +1,96 @@
+/** What was said in a task, kept so that the lead may go on with it by its id. Each record is written once: whoever goes on writes another. */
+import {
+  answeredCalls,
+  emptyUsage,
+  isSDKError,
+  ownCalls,
+  parseSessionRecord,
+  type ExecutionResult,
+  type JsonObject,
+  type Message,
+  type SessionStore,
+} from '@lousho/contract';
+import { sha256 } from './agent-fingerprint.ts';
+import type { Run } from './run.ts';
+import { TASK } from './task-tool.ts';
+
+/** A task as the result of its call names it. */
+export interface TaskRef {
+  readonly taskId: string;
+  readonly agent: string;
+  /** Where it is kept; absent: it cannot be gone on with. */
+  readonly record?: string;
+}
+
+/** `task_1`, `task_2`, ...: the tasks of a conversation in the order in which the model gave them. */
+export function nextTaskId(messages: readonly Message[], toolCallId: string): string {
+  let count = 0;
+  let last = 0;
+  for (const message of messages) {
+    if (message.role !== 'assistant') continue;
+    for (const call of ownCalls(message)) {
+      if (call.toolName !== TASK || taskIdIn(call.args) !== undefined) continue;
+      count += 1;
+      // A provider may use one id in many steps: it is the call of the last one.
+      if (call.toolCallId === toolCallId) last = count;
+    }
+  }
+  return `${TASK}_${last}`;
+}
+
+/** Whom the call goes on with, if it says so. */
+export function taskIdIn(args: unknown): string | undefined {
+  const { taskId } = (args ?? {}) as { readonly taskId?: unknown };
+  return typeof taskId === 'string' ? taskId : undefined;
+}
+
+/** As the conversation shows it last: a task of another conversation is not in it. */
+export function findTask(messages: readonly Message[], taskId: string): TaskRef | undefined {
+  let found: TaskRef | undefined;
+  for (const { call, result } of answeredCalls(messages)) {
+    const task = result.providerMetadata?.lousho?.task as TaskRef | undefined;
+    if (call.toolName === TASK && task?.taskId === taskId) found = task;
+  }
+  return found;
+}
+
+export function metadataOf(task: TaskRef): { readonly lousho: JsonObject } {
+  return { lousho: { task: { ...task } } };
+}
+
+/** Where it is kept, or `undefined` when it is too large for that: then nobody goes on with it, which is no reason to lose its result. */
+export async function keepTask(
+  run: Run,
+  childId: string,
+  { messages }: ExecutionResult,
+): Promise<string | undefined> {
+  const id = `${TASK}-${(await sha256(childId)).slice(0, 40)}`;
+  const records = recordsOf(run);
+  if (records === undefined) {
+    run.tasks.set(id, messages);
+    return id;
+  }
+  const savedAt = new Date(run.engine.ports.clock.wallMs()).toISOString();
+  const record = { id, revision: 0, turn: 1, messages, inputIds: [], usage: emptyUsage, savedAt };
+  try {
+    // Refused when it is there already: a process died between this and the result.
+    await records.saveIfRevision(record, 0);
+    return id;
+  } catch (error) {
+    if (isSDKError(error, 'LOUSHO_CHECKPOINT_TOO_LARGE')) return undefined;
+    throw error;
+  }
+}
+
+/** @throws what the store throws, LOUSHO_CHECKPOINT_CORRUPT */
+export async function readTask(run: Run, id: string): Promise<readonly Message[] | undefined> {
+  const records = recordsOf(run);
+  if (records === undefined) return run.tasks.get(id);
+  const stored = await records.load(id);
+  return stored ? parseSessionRecord(stored, id).messages : undefined;
+}
+
+/** A run without a session has no later one: what it needs itself is in its memory. */
+function recordsOf({ sessionId, agent }: Run): SessionStore | undefined {
+  return sessionId === undefined ? undefined : agent.taskRecords;
+}
