@@ -155,6 +155,8 @@ export {
   type FinishReason,
   type PendingKind,
   type DriftPolicy,
+  type DriftReaction,
+  type DriftReactions,
   type Principal,
   type StoredError,
   type ToolCallRecord,

@@ -8,7 +8,16 @@ export type RunEnd = Exclude<ModelFinishReason, 'tool-calls'> | 'max-steps' | 'l
 /** Why `send` and its like came back. */
 export type FinishReason = RunEnd | 'awaiting-approval' | 'aborted';
 export type PendingKind = 'session' | 'run';
-export type DriftPolicy = 'warn' | 'error' | 'ignore';
+export type DriftReaction = 'warn' | 'error' | 'ignore';
+/** What an agent is recognised by, and what to do when a part differs. */
+export interface DriftReactions {
+  readonly model?: DriftReaction | undefined;
+  /** Added, removed, or with another input schema. */
+  readonly tools?: DriftReaction | undefined;
+  readonly instructions?: DriftReaction | undefined;
+}
+/** One reaction for all parts, or one for each; a part that is not named gets `'warn'`. */
+export type DriftPolicy = DriftReaction | DriftReactions;
 /** On whose behalf a run acts. Saved with the run; a resume acts as the same one. */
 export interface Principal {
   readonly id: string;

@@ -153,6 +153,8 @@ export {
   type DelegatedInFlight,
   type DeleteOptions,
   type DriftPolicy,
+  type DriftReaction,
+  type DriftReactions,
   type DurabilityOptions,
   type Dynamic,
   type ErrorCode,

@@ -52,6 +52,8 @@ describe('createAgent', () => {
     ['approvalTtlMs', { approvalTtlMs: 0 }],
     ['approvalTtlMs', { approvalTtlMs: Number.NaN }],
     ['onAgentDrift', { onAgentDrift: 'fail' }],
+    ['onAgentDrift.tools', { onAgentDrift: { tools: 'fail' } }],
+    ['onAgentDrift.tool', { onAgentDrift: { tool: 'error' } }],
     ['onEvent', { onEvent: 'log' }],
     ['hooks', { hooks: 'log' }],
     ['hooks', { hooks: [null] }],

@@ -5,11 +5,10 @@ import {
   deepFreeze,
   type AgentDrift,
   type Checkpoint,
-  type DriftPolicy,
   type Message,
   type SystemMessage,
 } from '@lousho/contract';
-import { compareAgents } from './agent-drift.ts';
+import { compareAgents, heededDrift, type ResolvedDriftPolicy } from './agent-drift.ts';
 import { approvalOfCall, openCalls } from './next-action.ts';
 import type { ResolvedAgent } from './resolved-agent.ts';
 
@@ -17,7 +16,7 @@ export interface AgentCheck {
   readonly stored: Checkpoint;
   readonly agent: ResolvedAgent;
   readonly sessionId: string | undefined;
-  readonly policy: DriftPolicy;
+  readonly policy: ResolvedDriftPolicy;
   /** Approvals that are being rejected: their calls need no tool. */
   readonly rejectedIds: ReadonlySet<string>;
   /** Its name when it is a sub-agent. */
@@ -46,12 +45,12 @@ export async function checkAgent({
       toolCallId: call.toolCallId,
     });
   }
-  if (policy === 'ignore') return undefined;
   const difference = compareAgents(stored.fingerprint, await agent.fingerprint());
-  if (difference === undefined) return undefined;
-  const drift = { ...difference, ...subagent };
+  const heeded = difference && heededDrift({ ...difference, ...subagent }, policy);
+  if (heeded === undefined) return undefined;
+  const { drift } = heeded;
   const error = new SDKError('LOUSHO_AGENT_DRIFT', { ...id, drift });
-  if (policy === 'error') throw error;
+  if (heeded.isRefused) throw error;
   console.warn(
     `lousho: ${error.message.replace(' Nothing was changed.', '')} The run continues (onAgentDrift: 'warn').`,
   );

@@ -5,8 +5,8 @@ import {
   type Checkpoint,
   type CheckpointApproval,
   type CheckpointStore,
-  type DriftPolicy,
 } from '@lousho/contract';
+import { refusalsOf, type ResolvedDriftPolicy } from './agent-drift.ts';
 import { checkAgent } from './check-agent.ts';
 import { loadCheckpoint } from './load-checkpoint.ts';
 import { openCalls } from './next-action.ts';
@@ -29,7 +29,7 @@ export interface Level {
 }
 export interface ChildrenCheck {
   readonly store: CheckpointStore;
-  readonly policy: DriftPolicy;
+  readonly policy: ResolvedDriftPolicy;
   /** Approvals that are being rejected: their calls need no tool, on whatever level they are. */
   readonly rejectedIds: ReadonlySet<string>;
 }
@@ -67,7 +67,7 @@ async function checkChild(
   await checkAgent({
     ...{ stored: checkpoint, agent, sessionId, subagent: name, rejectedIds: check.rejectedIds },
     // A difference that is no refusal is reported when the sub-agent itself goes on.
-    policy: check.policy === 'error' ? 'error' : 'ignore',
+    policy: refusalsOf(check.policy),
   });
   const level = { checkpointId: id, stored: checkpoint, agent, sessionId: ownSessionId };
   return { id, checkpoint, agent, children: await checkChildren(level, check) };

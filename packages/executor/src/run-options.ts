@@ -7,6 +7,7 @@ import {
   type ApprovalStore,
   type CheckpointStore,
   type DriftPolicy,
+  type DriftReactions,
   type JsonObject,
   type JsonValue,
   type LLMProvider,
@@ -28,6 +29,7 @@ import {
   requireObject,
   requireWholeNumber,
 } from './require-option.ts';
+import { resolveDriftPolicy, type ResolvedDriftPolicy } from './agent-drift.ts';
 import type { SessionLimits } from './next-action.ts';
 import type { ToolRegistry } from './tool-registry.ts';
 
@@ -59,7 +61,7 @@ export interface EngineOptions {
   readonly limits?: RunLimits | undefined;
   readonly modelSettings?: ModelSettings | undefined;
   readonly retry?: RetryOptions | undefined;
-  /** Default `'warn'`. */
+  /** Default `'warn'`. `{ model, tools, instructions }` reacts to each part by itself. */
   readonly onAgentDrift?: DriftPolicy | undefined;
   /** Later decisions count as a denial. Default: never. */
   readonly approvalTtlMs?: number | undefined;
@@ -115,7 +117,7 @@ export interface Engine {
   readonly sessionLimits?: SessionLimits | undefined;
   readonly modelSettings: ModelSettings;
   readonly retry: { readonly maxRetries: number; readonly delayMs: number; readonly maxDelayMs: number };
-  readonly onAgentDrift: DriftPolicy;
+  readonly onAgentDrift: ResolvedDriftPolicy;
   readonly approvalTtlMs: number | undefined;
   readonly sandboxExecute: SandboxExecute | undefined;
   readonly lease: { readonly ttlMs: number; readonly heartbeatMs: number } | undefined;
@@ -137,8 +139,7 @@ export function resolveEngine(options: EngineOptions): Engine {
     onAgentDrift = 'warn',
   } = options;
   requireWholeNumber('maxSteps', maxSteps, 1);
-  if (!['warn', 'error', 'ignore'].includes(onAgentDrift))
-    refuseOption('onAgentDrift', onAgentDrift, "'warn', 'error' or 'ignore'");
+  requireDriftPolicy(onAgentDrift);
   if (options.approvalTtlMs !== undefined) requireAbove('approvalTtlMs', options.approvalTtlMs, 0);
   requireLimits(limits);
   for (const option of ['onEvent', 'sandboxExecute'] as const)
@@ -153,7 +154,7 @@ export function resolveEngine(options: EngineOptions): Engine {
     limits,
     modelSettings: options.modelSettings ?? {},
     retry: resolveRetry(retry),
-    onAgentDrift,
+    onAgentDrift: resolveDriftPolicy(onAgentDrift),
     approvalTtlMs: options.approvalTtlMs,
     sandboxExecute: options.sandboxExecute,
     lease: resolveLease(options.lease),
@@ -207,6 +208,25 @@ function resolveHooks(given: NonNullable<EngineOptions['hooks']>): readonly Agen
     }
   }
   return list;
+}
+
+function requireDriftPolicy(policy: DriftPolicy): void {
+  const reactions = ['warn', 'error', 'ignore'];
+  const want = "'warn', 'error' or 'ignore'";
+  if (typeof policy !== 'object') {
+    if (!reactions.includes(policy))
+      refuseOption('onAgentDrift', policy, `${want}, or one of them for each part`);
+    return;
+  }
+  requireObject('onAgentDrift', policy);
+  requireKnownOptions<DriftReactions>('onAgentDrift.', policy, {
+    model: true,
+    tools: true,
+    instructions: true,
+  });
+  for (const [part, reaction] of Object.entries(policy))
+    if (reaction !== undefined && !reactions.includes(reaction as string))
+      refuseOption(`onAgentDrift.${part}`, reaction, want);
 }
 
 function resolveRetry(retry: RetryOptions): Engine['retry'] {

@@ -2,7 +2,7 @@ import { defineTool, type AgentFingerprint, type Checkpoint, type DriftPolicy } 
 import { mockModel } from '@lousho/testing';
 import { afterEach, beforeEach, describe, expect, it, vi, type MockInstance } from 'vitest';
 import { z } from 'zod';
-import { compareAgents } from '../src/agent-drift.ts';
+import { compareAgents, heededDrift, resolveDriftPolicy } from '../src/agent-drift.ts';
 import { fingerprintOf } from '../src/agent-fingerprint.ts';
 import { checkAgent, refreshedMessages } from '../src/check-agent.ts';
 import { resolveAgent } from '../src/resolved-agent.ts';
@@ -108,7 +108,7 @@ describe('the tools of open calls', () => {
       stored,
       agent,
       sessionId: 'order-7',
-      policy,
+      policy: resolveDriftPolicy(policy),
       rejectedIds: new Set(rejectedId === undefined ? [] : [rejectedId]),
     });
 
@@ -286,3 +286,31 @@ it('a tool schema hashes the same, whatever order its keys were written in', asy
 function reversedKeys(value: object): object {
   return Object.fromEntries(Object.entries(value).reverse());
 }
+
+describe('a policy for each part', () => {
+  const drift = {
+    model: { saved: 'a', current: 'b' },
+    toolsAdded: ['mail'],
+    toolsRemoved: [],
+    toolsChanged: [],
+    instructions: true,
+  };
+  it('refuses when one of the parts that differ is to be refused', () => {
+    expect(heededDrift(drift, resolveDriftPolicy({ tools: 'error' }))).toEqual({ drift, isRefused: true });
+  });
+  it('warns of a part that is not named', () => {
+    expect(heededDrift(drift, resolveDriftPolicy({}))).toEqual({ drift, isRefused: false });
+  });
+  it('leaves out what is to be ignored, also when something else is reported', () => {
+    const policy = resolveDriftPolicy({ model: 'ignore', tools: 'ignore', instructions: 'warn' });
+    expect(heededDrift(drift, policy)).toEqual({
+      drift: { toolsAdded: [], toolsRemoved: [], toolsChanged: [], instructions: true },
+      isRefused: false,
+    });
+  });
+  it('says nothing when all that differs is to be ignored, whatever the other parts would get', () => {
+    const onlyModel = { ...drift, toolsAdded: [], instructions: false };
+    const policy = resolveDriftPolicy({ model: 'ignore', tools: 'error', instructions: 'error' });
+    expect(heededDrift(onlyModel, policy)).toBeUndefined();
+  });
+});

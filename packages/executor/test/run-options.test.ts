@@ -58,7 +58,7 @@ describe('options', () => {
       maxSteps: 10,
       limits: {},
       retry: { maxRetries: 2, delayMs: 1_000, maxDelayMs: 30_000 },
-      onAgentDrift: 'warn',
+      onAgentDrift: { model: 'warn', tools: 'warn', instructions: 'warn' },
       approvalTtlMs: undefined,
       lease: { ttlMs: 30_000, heartbeatMs: 10_000 },
     });
