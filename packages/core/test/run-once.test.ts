@@ -50,6 +50,15 @@ describe('runOnce', () => {
     ]);
   });
 
+  it('gives what a job came to while another process holds its lease: it only reads', async () => {
+    const store = memoryStore();
+    const agent = createAgent({ provider: mockModel(['Done.']), store });
+    const first = await agent.runOnce('job-4', 'Work.');
+    await store.checkpoints.acquireLease('job-4', 'another process', 30_000);
+
+    expect(await agent.runOnce('job-4', 'Work.')).toEqual(first);
+  });
+
   it('gives the stored pause of a job that waits for a person, and runs nothing', async () => {
     const pay = defineTool({
       name: 'pay',

@@ -5,7 +5,7 @@ import { executeRun } from './execute-run.ts';
 import { acquireLease, isLeasingStore, type HeldLease } from './lease-keeper.ts';
 import { loadCheckpoint } from './load-checkpoint.ts';
 import { openCheckpoint } from './open-checkpoint.ts';
-import { openRun, type ExecutableOpening } from './open-run.ts';
+import { openRun, type ExecutableOpening, type RestingCheckpoint } from './open-run.ts';
 import { Run } from './run.ts';
 import { errorEvent } from './run-events.ts';
 import type { RunOrder } from './run-order.ts';
@@ -50,6 +50,11 @@ async function underLease(order: RunOrder): Promise<ExecutionResult | null> {
   if (stopped?.type === 'shutdown') throw shutdownError(order.sessionId);
   // Stopped while it waited: it only says what is there, and changes nothing.
   if (stopped !== undefined) return openAndExecute(order, undefined);
+  // What is over is given without the lease: deliveries that come together need not wait for each other.
+  if (order.request.type === 'once') {
+    const stored = await loadCheckpoint(order.store, order.checkpointId);
+    if (stored !== null && stored.status !== 'in-progress') return giveStored(order, stored);
+  }
   const lease = await takeLease(order);
   try {
     lease?.lost.addEventListener('abort', () => order.stop.loseLease(lease.lost.reason), { once: true });
@@ -97,14 +102,18 @@ async function openAndExecute(
     case 'adopt':
       return adopt(order, opening.stored);
     case 'stored':
-      announce(order, opening.stored, true);
-      return pausedOrFinished(opening.stored, sessionId);
+      return giveStored(order, opening.stored);
     case 'new':
       await order.beforeNew?.();
       return execute(order, lease, opening);
     default:
       return execute(order, lease, opening);
   }
+}
+
+function giveStored(order: RunOrder, stored: RestingCheckpoint): ExecutionResult {
+  announce(order, stored, true);
+  return pausedOrFinished(stored, order.sessionId);
 }
 
 /** Nothing runs: its end is recorded, and the conversation goes on. Stopped, the order only says what is there. */

@@ -58,7 +58,7 @@ export type Opening =
   | { readonly type: 'refuse'; readonly error: SDKError };
 
 /** A run that nothing executes on: it is over, or waits for a person. */
-type RestingCheckpoint = Exclude<Checkpoint, { readonly status: 'in-progress' }>;
+export type RestingCheckpoint = Exclude<Checkpoint, { readonly status: 'in-progress' }>;
 
 /** Openings that execute something. */
 export type ExecutableOpening = Exclude<Opening, { type: 'stored' | 'nothing' | 'adopt' | 'refuse' }>;

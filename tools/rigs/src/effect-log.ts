@@ -33,6 +33,8 @@ export type Outcome =
       readonly finishReason: string;
       readonly approvalIds?: readonly string[];
       readonly pending?: readonly { readonly sessionId: string; readonly status: string }[];
+      /** All of what a `once` gave. */
+      readonly told?: unknown;
     }
   | {
       readonly type: 'rejected';
@@ -50,7 +52,7 @@ type LeftLine = Written & { readonly kind: 'worker.left' };
 type CrashLine = Written & { readonly kind: 'worker.crashed'; readonly text: string };
 type OperationBegan = InOperation & {
   readonly kind: 'op.began';
-  readonly action: 'send' | 'resume' | 'decide' | 'look';
+  readonly action: 'send' | 'once' | 'resume' | 'decide' | 'look';
   readonly inputId?: string;
 };
 /** Before the decision is asked for: the call as the person saw it. */

@@ -39,7 +39,7 @@ export interface WorkerJob {
 }
 
 export type Action =
-  | { readonly type: 'send'; readonly inputId: string }
+  | { readonly type: 'send' | 'once'; readonly inputId: string }
   | { readonly type: 'resume' }
   | {
       readonly type: 'decide';

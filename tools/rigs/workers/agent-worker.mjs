@@ -85,6 +85,10 @@ async function performAction(op, session, action) {
   switch (action.type) {
     case 'send':
       return agent.send(`Input ${action.inputId}`, { sessionId: session, inputId: action.inputId });
+    case 'once': {
+      const result = await agent.runOnce(session, `Input ${action.inputId}`, { inputId: action.inputId });
+      return { ...result, told: result };
+    }
     case 'resume':
       return agent.resume(session);
     case 'decide':
@@ -115,6 +119,7 @@ async function outcomeOf(action) {
       finishReason: result?.finishReason ?? 'nothing',
       approvalIds: result?.approvalIds,
       pending: result?.pending,
+      told: result?.told,
     };
   } catch (error) {
     return rejected(error);
