@@ -2,9 +2,11 @@
 import { ConfigurationError } from './errors.ts';
 import { deepFreeze } from './freeze.ts';
 import { jsonEqual, type JsonValue } from './json.ts';
+import { handoffMark } from './handoff-mark.ts';
+import type { Message } from './messages.ts';
 import { inputJsonSchema } from './tool-schema.ts';
 import type { ArgsOf, InputSchema, NeedsApproval, Tool, ToolContext, ToolDefinition } from './tool.ts';
-import { answeredCalls } from './transcript.ts';
+import { answeredCalls, resultOf } from './transcript.ts';
 
 /** The strictest rule of the large providers. */
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
@@ -33,16 +35,27 @@ export function defineTool<S extends InputSchema, Result>(
   return Object.freeze({ ...own, inputSchema: deepFreeze(inputJsonSchema(input, option('input'))) });
 }
 
-/** Asks a person the first time in a transcript; `per: 'args'` once for each different arguments. A callback's yes is not remembered. */
+/**
+ * Asks a person the first time in a transcript; `per: 'args'` once for each different arguments. A callback's yes is not remembered, and a
+ * handoff forgets: the person agreed to what another agent does.
+ */
 export function once({ per = 'tool' }: { readonly per?: 'tool' | 'args' | undefined } = {}): NeedsApproval {
   return (args: unknown, ctx: ToolContext) => {
-    for (const { call, result } of answeredCalls(ctx.messages)) {
+    for (const { call, result } of answeredCalls(sinceHandoff(ctx.messages))) {
       const approvedByPerson = result.approval?.approved === true && result.approval.source === undefined;
       if (call.toolName !== ctx.toolName || !approvedByPerson) continue;
       if (per === 'tool' || jsonEqual(call.args, args as JsonValue)) return false;
     }
     return true;
   };
+}
+
+function sinceHandoff(messages: readonly Message[]): readonly Message[] {
+  const isHandoff = (message: Message): boolean => {
+    const result = resultOf(message);
+    return result !== undefined && handoffMark(result) !== undefined;
+  };
+  return messages.slice(messages.findLastIndex(isHandoff) + 1);
 }
 
 function refuse(option: string, got: unknown, want: string): never {

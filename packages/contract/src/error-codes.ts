@@ -73,6 +73,8 @@ export interface ErrorDetails {
     readonly toolCallId: string;
     /** Whose call it is, or (with the tool `task`) who is missing. Absent: it is the agent's own. */
     readonly subagent?: string;
+    /** The run was handed over to this agent, which is not there; the call is the one that did it. */
+    readonly activeAgent?: string;
   };
   /** `recover()` gave up on a run that makes no progress. Reported to `onError`, never thrown. Final. */
   LOUSHO_RECOVERY_EXHAUSTED: {
@@ -246,8 +248,13 @@ export const errorTable: { readonly [C in ErrorCode]: ErrorEntry<ErrorDetails[C]
   LOUSHO_RESUME_TOOL_MISSING: {
     retryable: false,
     message: (d) =>
-      `The open call "${d.toolCallId}" needs the tool "${d.toolName}"${d.subagent === undefined ? ', which this agent' : ` with the sub-agent "${d.subagent}", which this agent`} does not have. Nothing was changed.`,
-    hint: () => 'Give the tool back to the agent, or reject the call if it waits for a decision.',
+      d.activeAgent !== undefined
+        ? `The run was handed over to "${d.activeAgent}" (call "${d.toolCallId}"), which this agent does not have among its handoffs. Nothing was changed.`
+        : `The open call "${d.toolCallId}" needs the tool "${d.toolName}"${d.subagent === undefined ? ', which this agent' : ` with the sub-agent "${d.subagent}", which this agent`} does not have. Nothing was changed.`,
+    hint: (d) =>
+      d.activeAgent === undefined
+        ? 'Give the tool back to the agent, or reject the call if it waits for a decision.'
+        : `Give "${d.activeAgent}" back to the handoffs of the agent.`,
   },
   LOUSHO_RECOVERY_EXHAUSTED: {
     retryable: false,

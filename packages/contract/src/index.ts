@@ -185,7 +185,7 @@ export {
   type StoreOptions,
   type DurabilityOptions,
 } from './store.ts';
-export { type Dynamic, type SubAgent } from './sub-agent.ts';
+export { type Dynamic, type HandoffTarget, type SubAgent } from './sub-agent.ts';
 export { type SegmentInfo, type Telemetry } from './telemetry.ts';
 export { inputJsonSchema, validateArgs, type ArgsIssue, type ArgsOutcome } from './tool-schema.ts';
 export {
@@ -216,6 +216,7 @@ export {
   type LastStep,
   type AnsweredCall,
 } from './transcript.ts';
+export { handoffMark, withHandoffMark, type HandoffMark } from './handoff-mark.ts';
 export {
   emptyUsage,
   addModelCall,

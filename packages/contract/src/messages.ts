@@ -54,7 +54,7 @@ export type ToolFailureKind =
   | 'denied'
   /** The run was aborted. */
   | 'cancelled'
-  /** Steered away before it began, or left over by an old snapshot. */
+  /** Steered away before it began, a handoff that the run could not make any more, or left over by an old snapshot. */
   | 'not-run'
   /** It had begun when the process died; it may or may not have taken effect. */
   | 'interrupted';

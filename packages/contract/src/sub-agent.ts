@@ -1,7 +1,7 @@
 /** An agent that another one delegates or hands over to. */
 import type { LLMProvider, ProviderTool } from './provider.ts';
 import type { RunContext, RunLimits } from './run.ts';
-import type { Tool } from './tool.ts';
+import type { NeedsApproval, Tool } from './tool.ts';
 
 /** A value, or a function of the run: called once a run. On a resume tools and instructions are resolved again with the saved context; the model is the saved one. */
 export type Dynamic<T> = T | ((ctx: RunContext) => T | Promise<T>);
@@ -21,4 +21,13 @@ export interface SubAgent {
   readonly maxSteps?: number | undefined;
   readonly limits?: RunLimits | undefined;
   readonly toolConcurrency?: number | 'unbounded' | undefined;
+}
+
+/**
+ * Who may take a conversation over. It answers within the run of the agent that lists it: under that one's `maxSteps`, `limits`,
+ * `toolConcurrency`, hooks and store, so the first three are refused here.
+ */
+export interface HandoffTarget extends SubAgent {
+  /** Whether a person must agree before it takes over. Default `false`. */
+  readonly needsApproval?: NeedsApproval | undefined;
 }

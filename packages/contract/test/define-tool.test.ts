@@ -5,6 +5,7 @@ import {
   defineTool,
   isSDKError,
   once,
+  withHandoffMark,
   type ApprovalVerdict,
   type JsonObject,
   type JsonValue,
@@ -177,6 +178,19 @@ describe('once', () => {
     ['a person said yes to a call that still runs', answered('pay', {}, byPerson).slice(0, -1)],
   ])('asks again when %s', (_case, messages) => {
     expect(asked(messages)).toBe(true);
+  });
+
+  it('asks again behind a handoff: the person agreed to what another agent does', () => {
+    const handOver = (mark: boolean): readonly Message[] => {
+      const [call, result] = answered('handoff_to_billing', {});
+      const part = { ...resultFor('call_0'), toolName: 'handoff_to_billing' };
+      const marked = mark ? toolMessage(withHandoffMark(part, { from: 'clerk', to: 'billing' })) : result;
+      return [call, marked] as readonly Message[];
+    };
+    const yes = answered('pay', {}, byPerson);
+    expect(asked([...yes, ...handOver(true)])).toBe(true);
+    expect(asked([...yes, ...handOver(true), ...yes])).toBe(false);
+    expect(asked([...yes, ...handOver(false)])).toBe(false);
   });
 
   it('per arguments asks once for each, whatever the order of their keys', () => {

@@ -8,6 +8,7 @@ import {
   type ApprovalStore,
   type CheckpointStore,
   type Dynamic,
+  type HandoffTarget,
   type LLMProvider,
   type ProviderTool,
   type SubAgent,
@@ -16,9 +17,10 @@ import {
 import type { EngineOptions } from '@lousho/executor';
 import {
   DEFAULT_MAX_SUBAGENT_DEPTH,
-  agentSource,
+  conversationSource,
   askQuestionTool,
   ephemeralApprovals,
+  requireHandoffs,
   requireKnownOptions,
   requireSubAgents,
   requireWholeNumber,
@@ -42,6 +44,13 @@ export interface AgentConfig extends EngineOptions {
   readonly subagents?: readonly SubAgent[] | undefined;
   /** How deep `task` may nest: 1 when only the agent itself delegates. Default 5. */
   readonly maxSubagentDepth?: number | undefined;
+  /**
+   * Adds a tool `handoff_to_<name>` for each: the model hands the conversation over, and that one answers from then on, in later runs of
+   * the session too. It may hand over to each other of them, and back.
+   */
+  readonly handoffs?: readonly HandoffTarget[] | undefined;
+  /** Of one run, default 5. */
+  readonly maxHandoffs?: number | undefined;
   /** Adds the `ask_question` tool: the model asks a person, who answers with `agent.approvals.answer`. Default `false`. */
   readonly askQuestion?: boolean | undefined;
   /**
@@ -77,6 +86,8 @@ const everyOption: OptionNames<AgentConfig> = {
   store: true,
   subagents: true,
   maxSubagentDepth: true,
+  handoffs: true,
+  maxHandoffs: true,
   askQuestion: true,
   approve: true,
   approvalTtlMs: true,
@@ -111,6 +122,7 @@ export function resolveAgentConfig(config: AgentConfig): AgentParts {
   if (config.askQuestion !== undefined && typeof config.askQuestion !== 'boolean')
     refuse('askQuestion', config.askQuestion, 'true or false');
   requireSubAgents(config);
+  requireHandoffs({ ...config, name });
   const { maxSubagentDepth: levelsBelow = DEFAULT_MAX_SUBAGENT_DEPTH, askQuestion = false } = config;
   requireWholeNumber('maxSubagentDepth', levelsBelow, 0);
   const ownTools = askQuestion ? [askQuestionTool()] : [];
@@ -122,7 +134,7 @@ export function resolveAgentConfig(config: AgentConfig): AgentParts {
     checkpoints: store?.checkpoints,
     approvals: store === undefined ? ephemeralApprovals() : store.approvals,
     sessions,
-    source: agentSource({ ...config, name, ownTools, levelsBelow, taskRecords }),
+    source: conversationSource({ ...config, name, ownTools, levelsBelow, taskRecords }, config),
     engine: resolveEngine(config),
     approve: config.approve,
     store,

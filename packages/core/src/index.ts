@@ -232,6 +232,7 @@ export {
   type StoreOptions,
   type StoredError,
   type SubAgent,
+  type HandoffTarget,
   type SystemMessage,
   type TakeLeaseRequest,
   type Telemetry,

@@ -558,6 +558,52 @@ onEveryStore('guarantee', (world) => {
     expect((await world.checkpoints.list()).map(({ sessionId }) => sessionId)).toEqual(['job-1']);
   });
 
+  it('G29 A handoff takes place with the save of its result or not at all. From then on the target answers, in later turns of the session, in every process and after any crash, until it hands over again.', async () => {
+    const slow = lethalTool('slow');
+    const clerk = mockModel([{ toolCalls: [{ name: 'handoff_to_billing' }] }, 'Clerk again.'], {
+      answerBy: 'call',
+    });
+    const billing = mockModel([
+      calls('slow'),
+      'Billed.',
+      'Still billing.',
+      { toolCalls: [{ name: 'handoff_to_clerk' }] },
+    ]);
+    const sessionIn = (process: Pick<World, 'agent'>) =>
+      process
+        .agent({
+          name: 'clerk',
+          provider: clerk,
+          instructions: 'Serve.',
+          handoffs: [
+            {
+              name: 'billing',
+              description: 'Counts.',
+              provider: billing,
+              instructions: 'Count.',
+              tools: [slow.tool],
+            },
+          ],
+        })
+        .session({ id: 'chat' });
+    void later(sessionIn(world.otherProcess(manualClock())).send('money'));
+    await until(() => slow.runs.length === 1);
+    await world.clock.advance(60_001);
+    const ends = [await letPass(world.clock, sessionIn(world.otherProcess()).resume())];
+    for (const text of ['and now?', 'thanks']) ends.push(await sessionIn(world).send(text));
+    expect(ends.map((end) => [end?.agentName, end?.text])).toEqual([
+      ['billing', 'Billed.'],
+      ['billing', 'Still billing.'],
+      ['clerk', 'Clerk again.'],
+    ]);
+    expect(
+      [clerk, billing].map(({ calls: asked }) => asked.map(({ messages }) => messages[0]?.content)),
+    ).toEqual([
+      ['Serve.', 'Serve.'],
+      ['Count.', 'Count.', 'Count.', 'Count.'],
+    ]);
+  });
+
   it('G27 An error says what happened, to which id, and whether the same call may succeed later. What is stored of it holds no stack.', async () => {
     const work = failingOnceTool('work');
     const agent = world.agent({ provider: mockModel([calls('work')]), tools: [work.tool] });

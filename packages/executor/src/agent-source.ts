@@ -17,8 +17,7 @@ import {
   type ResolvedAgent,
   type ResolvedSubAgent,
 } from './resolved-agent.ts';
-import { DEFAULT_MAX_STEPS, resolveToolConcurrency, type AgentDefinition } from './run-options.ts';
-import { DEFAULT_MAX_SUBAGENT_DEPTH, requireSubAgents } from './sub-agents.ts';
+import { DEFAULT_MAX_STEPS, resolveToolConcurrency } from './run-options.ts';
 import { taskTool } from './task-tool.ts';
 import { ToolRegistry } from './tool-registry.ts';
 
@@ -140,39 +139,4 @@ async function resolvePart<Value>(
   } catch (error) {
     throw new ConfigurationError('LOUSHO_CONFIG_RESOLVER_FAILED', { option }, { cause: error });
   }
-}
-
-/** The agent that the executor's plain definition and registry describe. @throws synchronously LOUSHO_CONFIG_INVALID for a name that is not registered, or stands there twice. */
-export function agentOfDefinition(
-  definition: AgentDefinition,
-  provider: LLMProvider,
-  registry: ToolRegistry | undefined,
-): AgentSource {
-  if (typeof provider !== 'object' || provider === null || typeof provider.generate !== 'function') {
-    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
-      option: 'provider',
-      got: provider,
-      want: 'an LLMProvider',
-    });
-  }
-  const tools =
-    definition.tools === undefined
-      ? (registry?.list() ?? [])
-      : new ToolRegistry(definition.tools.map((name) => registered(name, registry))).list();
-  requireSubAgents({ ...definition, tools });
-  return agentSource({
-    ...{ ...definition, name: definition.name ?? 'agent', provider, tools },
-    levelsBelow: DEFAULT_MAX_SUBAGENT_DEPTH,
-  });
-}
-
-function registered(name: string, registry: ToolRegistry | undefined): Tool {
-  const tool = registry?.get(name);
-  if (tool === undefined)
-    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
-      option: 'agent.tools',
-      got: name,
-      want: 'a list of names in the tool registry',
-    });
-  return tool;
 }

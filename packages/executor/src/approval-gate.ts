@@ -96,7 +96,7 @@ function recordOf(run: Run, gated: GatedCall, asked: CheckpointApproval): Approv
     kind: asked.kind,
     ...(run.sessionId === undefined ? undefined : { sessionId: run.sessionId }),
     runId,
-    agentName: run.agent.name,
+    agentName: run.checkpoint.agentName,
     ...{ toolCallId, toolName, args },
     ...(inside === undefined ? undefined : { subagentPath: inside.path }),
     ...(asked.kind === 'question' ? { question: questionOf(args) } : undefined),

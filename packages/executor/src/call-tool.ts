@@ -10,6 +10,8 @@ import {
   type ToolResultPart,
 } from '@lousho/contract';
 import { runTask } from './child-run.ts';
+import { handOver, type Takeover } from './hand-over.ts';
+import { handoffOf } from './handoff-tool.ts';
 import type { OpenCall } from './next-action.ts';
 import { hookResult, toolHookContext, type PreparedCall } from './prepare-call.ts';
 import type { Run } from './run.ts';
@@ -22,6 +24,8 @@ export type ReadyCall = Extract<PreparedCall, { type: 'ready' }>;
 
 export type CallOutcome =
   | (Extract<TaskOutcome, { type: 'result' }> & {
+      /** A handoff: who answers once the result is recorded. */
+      readonly takeover?: Takeover;
       readonly replacedByHook?: true;
       readonly hookError?: unknown;
     })
@@ -30,15 +34,21 @@ export type CallOutcome =
 
 /** Never rejects. */
 export async function callTool(run: Run, open: OpenCall, ready: ReadyCall): Promise<CallOutcome> {
-  const executed = isTaskTool(ready.tool)
-    ? await traced(run, open, ready, () => runTask(run, open, ready.parsedArgs as TaskArgs))
-    : await execute(run, open, ready);
+  const executed = await executeAny(run, open, ready);
   if (executed.type !== 'result' || run.engine.hooks.length === 0) return executed;
   const after = await runAfterHooks(run, open, ready, executed.result);
   const { providerMetadata } = executed.result;
-  // Which task it was is no part of what the hook replaced.
+  // Which task it was, or which handoff, is no part of what the hook replaced.
   const result = providerMetadata === undefined ? after.result : { ...after.result, providerMetadata };
   return { ...executed, ...after, result };
+}
+
+function executeAny(run: Run, open: OpenCall, ready: ReadyCall): Promise<CallOutcome> {
+  const handoff = handoffOf(ready.tool);
+  if (handoff !== undefined) return traced(run, open, ready, () => handOver(run, open, handoff));
+  return isTaskTool(ready.tool)
+    ? traced(run, open, ready, () => runTask(run, open, ready.parsedArgs as TaskArgs))
+    : execute(run, open, ready);
 }
 
 async function execute(run: Run, open: OpenCall, ready: ReadyCall): Promise<CallOutcome> {

@@ -1,14 +1,7 @@
 /** Whether this agent may continue a stored run: the tools of its open calls are there, and it is the agent that began it. */
-import {
-  SDKError,
-  appendFrozen,
-  deepFreeze,
-  type AgentDrift,
-  type Checkpoint,
-  type Message,
-  type SystemMessage,
-} from '@lousho/contract';
+import { SDKError, type AgentDrift, type Checkpoint } from '@lousho/contract';
 import { compareAgents, heededDrift, type ResolvedDriftPolicy } from './agent-drift.ts';
+import { handoffToolName, handoffResults } from './handoff-tool.ts';
 import { approvalOfCall, openCalls } from './next-action.ts';
 import type { ResolvedAgent } from './resolved-agent.ts';
 
@@ -34,6 +27,14 @@ export async function checkAgent({
 }: AgentCheck): Promise<AgentDrift | undefined> {
   const id = sessionId === undefined ? undefined : { sessionId };
   const subagent = name === undefined ? undefined : { subagent: name };
+  if (stored.activeAgent !== undefined && stored.activeAgent !== agent.name) {
+    throw new SDKError('LOUSHO_RESUME_TOOL_MISSING', {
+      ...{ ...id, ...subagent },
+      toolName: handoffToolName(stored.activeAgent),
+      toolCallId: handoffResults(stored.messages).at(-1)?.toolCallId ?? '',
+      activeAgent: stored.activeAgent,
+    });
+  }
   for (const { call } of openCalls(stored)) {
     const approval = approvalOfCall(stored, call.toolCallId);
     const isRejected =
@@ -55,27 +56,4 @@ export async function checkAgent({
     `lousho: ${error.message.replace(' Nothing was changed.', '')} The run continues (onAgentDrift: 'warn').`,
   );
   return drift;
-}
-
-/** The transcript with this agent's instructions at its head. System messages that came with the input stay behind them. */
-export function refreshedMessages(messages: readonly Message[], agent: ResolvedAgent): readonly Message[] {
-  const [first, ...rest] = messages;
-  const isOurs = first?.role === 'system' && isInstructions(first);
-  if (agent.instructions === undefined) return isOurs ? rest : messages;
-  if (isOurs && first.content === agent.instructions) return messages;
-  return appendFrozen([instructionsMessage(agent.instructions)], isOurs ? rest : messages);
-}
-
-/** Whether it is the agent's own instructions, not a system message that came with the input. */
-export function isInstructions(message: SystemMessage): boolean {
-  return message.providerMetadata?.lousho !== undefined;
-}
-
-/** Marked as ours, so that it can be told from a system message that came with the input. */
-function instructionsMessage(instructions: string): SystemMessage {
-  return deepFreeze({
-    role: 'system',
-    content: instructions.toWellFormed(),
-    providerMetadata: { lousho: { instructions: true } },
-  });
 }

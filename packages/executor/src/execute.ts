@@ -13,7 +13,7 @@ import {
   type ExecutionResult,
 } from '@lousho/contract';
 import { inputMessages } from './accept-input.ts';
-import { agentOfDefinition } from './agent-source.ts';
+import { agentOfDefinition } from './agent-of-definition.ts';
 import { executeOrder } from './execute-order.ts';
 import { ephemeralCheckpoints } from './ephemeral-store.ts';
 import { refuseOption, requireObject, requireText } from './require-option.ts';

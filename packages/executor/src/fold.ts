@@ -37,6 +37,7 @@ import {
   keepFailure,
   withStatus,
 } from './checkpoint-status.ts';
+import { refreshedMessages } from './instructions.ts';
 import { placeResults, recordResults, withChild, type RecordedResults } from './record-results.ts';
 
 /** What performing an action gave. */
@@ -66,7 +67,8 @@ export type Outcome =
     }
   /** These calls are about to begin and must not begin twice unseen. */
   | { readonly type: 'callsStarted'; readonly toolCallIds: readonly string[] }
-  | ({ readonly type: 'results' } & RecordedResults)
+  /** `takeover`: one of them is a handoff that took place. */
+  | ({ readonly type: 'results'; readonly takeover?: TakeoverFacts | undefined } & RecordedResults)
   | { readonly type: 'childSpent'; readonly child: DelegatedInFlight }
   | { readonly type: 'paused'; readonly approvals: readonly CheckpointApproval[] }
   | { readonly type: 'decided'; readonly approvalId: string; readonly decision: Decision }
@@ -98,6 +100,7 @@ export function fold(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
 export interface RunFacts {
   readonly runId: string;
   readonly agentName: string;
+  readonly activeAgent?: string | undefined;
   readonly fingerprint?: AgentFingerprint | undefined;
   readonly runConfig?: RunConfig | undefined;
   readonly principal?: Principal | undefined;
@@ -127,6 +130,7 @@ export function startRun(
     approvals: noApprovals,
     delegatedInFlight: noChildren,
     ...(facts.fingerprint === undefined ? undefined : { fingerprint: facts.fingerprint }),
+    ...(facts.activeAgent === undefined ? undefined : { activeAgent: facts.activeAgent }),
     ...(facts.businessState === undefined ? undefined : { businessState: facts.businessState }),
     ...(facts.runConfig === undefined ? undefined : { runConfig: facts.runConfig }),
     ...(facts.principal === undefined ? undefined : { principal: facts.principal }),
@@ -173,7 +177,7 @@ function apply(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
         keepFailure(checkpoint),
       );
     case 'results':
-      return withStatus(recordResults(checkpoint, outcome));
+      return withStatus(handOver(recordResults(checkpoint, outcome), outcome.takeover));
     case 'childSpent':
       return withStatus(
         { ...checkpoint, delegatedInFlight: withChild(checkpoint.delegatedInFlight, outcome.child) },
@@ -251,6 +255,31 @@ function startNextRun(checkpoint: Checkpoint, runId: string): InProgressCheckpoi
     heldInput: noMessages,
     stepIndex: 0,
     usage: emptyUsage,
+  };
+}
+
+/* ── Handoff ── */
+
+/** Who answers from here on, with what it says at the head of the transcript. Absent: the agent that the run began with. */
+export interface TakeoverFacts {
+  readonly activeAgent: string | undefined;
+  readonly instructions: string | undefined;
+  readonly fingerprint: AgentFingerprint;
+  readonly runConfig: RunConfig | undefined;
+}
+
+function handOver(checkpoint: Checkpoint, takeover: TakeoverFacts | undefined): Checkpoint {
+  if (takeover === undefined) return checkpoint;
+  const { activeAgent, fingerprint, runConfig } = takeover;
+  const { activeAgent: _before, ...rest } = checkpoint;
+  const messages = refreshedMessages(checkpoint.messages, takeover);
+  return {
+    ...rest,
+    messages,
+    runInput: shiftRunInput(checkpoint, messages),
+    fingerprint,
+    ...(activeAgent === undefined ? undefined : { activeAgent }),
+    ...(runConfig === undefined ? undefined : { runConfig }),
   };
 }
 

@@ -10,11 +10,13 @@ import {
   type InProgressCheckpoint,
   type Message,
 } from '@lousho/contract';
-import { checkAgent, isInstructions, refreshedMessages } from './check-agent.ts';
+import { checkAgent } from './check-agent.ts';
 import { approvalInside, checkChildren, type StoredChild } from './check-children.ts';
 import { checkDecision } from './check-decision.ts';
 import { fold, startRun } from './fold.ts';
 import { asDelegated, knownSpend } from './next-action.ts';
+import { answeringAgent } from './handoff-tool.ts';
+import { isInstructions, refreshedMessages } from './instructions.ts';
 import type { ExecutableOpening } from './open-run.ts';
 import type { ResolvedAgent } from './resolved-agent.ts';
 import { runContext, savedContext } from './run-context.ts';
@@ -49,13 +51,16 @@ async function openFresh(
     opening.type === 'continue' ? opening.messages : 'messages' in request ? request.messages : [];
   const before = opening.type === 'continue' ? opening.before : undefined;
   const ctx = runContext(order, given);
-  const agent = await source.resolve(ctx, undefined);
+  // Who the conversation was handed over to goes on with it, as long as that one is there. A session has the transcript alone.
+  const answering = answeringAgent([...(before?.messages ?? []), ...given]);
+  const agent = await source.resolve(ctx, undefined, answering);
   const { leading, input } = splitLeadingSystem(given, agent.instructions);
   const conversation = appendFrozen(refreshedMessages(before?.messages ?? [], agent), leading);
   const checkpoint = startRun(
     {
       runId: engine.ports.ids.random(),
-      agentName: agent.name,
+      agentName: source.name,
+      activeAgent: agent.name === source.name ? undefined : agent.name,
       fingerprint: await agent.fingerprint(),
       runConfig: source.isDynamic
         ? { ctx, ...(agent.model === undefined ? undefined : { model: agent.model }) }

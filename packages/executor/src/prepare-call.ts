@@ -19,6 +19,8 @@ import {
 import { answerResult, isQuestionTool } from './ask-question.ts';
 import { hookContext } from './call-model.ts';
 import { approvalOfCall, type OpenCall } from './next-action.ts';
+import { refusedHandoff } from './hand-over.ts';
+import { handoffOf } from './handoff-tool.ts';
 import type { Run } from './run.ts';
 import { toolContext } from './tool-context.ts';
 import { failureResult, failures, valueResult } from './tool-result.ts';
@@ -46,6 +48,8 @@ export async function prepareCall(run: Run, open: OpenCall): Promise<PreparedCal
   if (decision?.approved === false) return settled(refusedResult(open, approval as CheckpointApproval));
   const tool = run.agent.tools.get(call.toolName);
   if (tool === undefined) return settled(failures.unknownTool(call));
+  const refused = refusedHandoff(checkpoint, call, handoffOf(tool));
+  if (refused !== undefined) return settled(refused);
   const hasBegun = checkpoint.startedToolCallIds.includes(call.toolCallId);
   if (approval !== undefined && decision !== undefined) {
     // A person said yes once: what may have happened is not done again.
@@ -187,7 +191,9 @@ async function prepareApproved(
       ...(decision?.note === undefined ? undefined : { note: decision.note }),
     },
   });
-  return { type: 'ready', tool, args, parsedArgs: checked.parsedArgs, ctx, needsMark: true };
+  // A handoff has no effect before the save of its result: a crash leaves nothing that could have happened.
+  const needsMark = handoffOf(tool) === undefined;
+  return { type: 'ready', tool, args, parsedArgs: checked.parsedArgs, ctx, needsMark };
 }
 
 /* ── Had begun when the process died ── */

@@ -38,11 +38,18 @@ export interface ResolvedSubAgent {
   engine(leads: Engine): Engine;
 }
 
-/** Gives the agent for a run: the same one always, or (dynamic) one made from the run's context. `stored`: the run that is resumed. */
+/**
+ * Gives the agent for a run: the same one always, or (dynamic) one made from the run's context. `stored`: the run that is resumed.
+ * `activeAgent`: who answers after a handoff, by default in `stored`; somebody who is not there gives the agent itself.
+ */
 export interface AgentSource {
   readonly name: string;
   readonly isDynamic: boolean;
-  resolve(ctx: RunContext, stored: Checkpoint | undefined): ResolvedAgent | Promise<ResolvedAgent>;
+  resolve(
+    ctx: RunContext,
+    stored: Checkpoint | undefined,
+    activeAgent?: string,
+  ): ResolvedAgent | Promise<ResolvedAgent>;
 }
 
 export interface AgentParts {

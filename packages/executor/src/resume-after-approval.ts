@@ -12,12 +12,12 @@ import {
   type ExecutionResult,
   type LLMProvider,
 } from '@lousho/contract';
-import { agentOfDefinition } from './agent-source.ts';
+import { agentOfDefinition } from './agent-of-definition.ts';
 import { stateInRecord } from './approval-snapshot.ts';
-import { isInstructions } from './check-agent.ts';
 import type { Conversation } from './conversation.ts';
 import { findApproval, type GivenDecision } from './decide-approval.ts';
 import { executePlan, streamPlan, type OrderPlan } from './execute.ts';
+import { isInstructions } from './instructions.ts';
 import { loadCheckpoint } from './load-checkpoint.ts';
 import { refuseOption, requireObject } from './require-option.ts';
 import type { AgentSource } from './resolved-agent.ts';
@@ -156,7 +156,7 @@ function savedAgent(provider: LLMProvider, registry: ToolRegistry): AgentSource 
       const instructions = first?.role === 'system' && isInstructions(first) ? first.content : undefined;
       const model = stored?.fingerprint?.model;
       const definition = {
-        name: stored?.agentName,
+        name: stored?.activeAgent ?? stored?.agentName,
         instructions,
         ...(model === provider.modelId ? undefined : { model }),
       };

@@ -12,6 +12,7 @@ import {
   type JsonValue,
   type LLMProvider,
   type ModelSettings,
+  type HandoffTarget,
   type Ports,
   type Principal,
   type ProviderTool,
@@ -93,6 +94,8 @@ export interface AgentDefinition {
   readonly tools?: readonly string[] | undefined;
   readonly providerTools?: readonly ProviderTool[] | undefined;
   readonly subagents?: readonly SubAgent[] | undefined;
+  /** Who may take the conversation over. */
+  readonly handoffs?: readonly HandoffTarget[] | undefined;
 }
 export interface ExecuteOptions extends EngineOptions, InputOptions {
   readonly agent: AgentDefinition;

@@ -3,6 +3,8 @@ import type { DelegatedInFlight, DelegatedUsage, ToolCallPart, ToolResultPart } 
 import { pauseForApproval, type GatedCall } from './approval-gate.ts';
 import { callTool, type CallOutcome, type ReadyCall } from './call-tool.ts';
 import { isTaskCall, removeChildren } from './child-leftovers.ts';
+import { takeoverFacts, type Takeover } from './hand-over.ts';
+import { handoffOf } from './handoff-tool.ts';
 import { approvalOfCall, type OpenCall } from './next-action.ts';
 import { prepareCall, type PreparedCall } from './prepare-call.ts';
 import type { Run } from './run.ts';
@@ -14,11 +16,22 @@ import { failures, withAudits } from './tool-result.ts';
  * a person (then the pause is stored too), or the run must stop.
  * @throws what a tool or hook rejects the run with, after the siblings have ended
  */
-export async function runTools(run: Run, calls: readonly OpenCall[]): Promise<void> {
+export async function runTools(run: Run, open: readonly OpenCall[]): Promise<void> {
   const batch = new ToolBatch(run);
+  const calls = handoffsLast(run, open);
   if (run.engine.toolConcurrency >= calls.length) await runAllAtOnce(batch, calls);
   else await runSome(batch, calls);
   await batch.end();
+}
+
+/** Whoever takes over finds a step in which everything else is done. One at a time: the first that takes place is the last of the step. */
+function handoffsLast(run: Run, calls: readonly OpenCall[]): readonly OpenCall[] {
+  const others = calls.filter(({ call }) => !isHandoff(run, call));
+  return others.length > 0 ? others : calls.slice(0, 1);
+}
+
+function isHandoff(run: Run, { toolName }: ToolCallPart): boolean {
+  return handoffOf(run.agent.tools.get(toolName)) !== undefined;
 }
 
 /** Every gate is evaluated before the first call starts, so that what begins together is marked in one save. */
@@ -63,6 +76,7 @@ class ToolBatch {
   readonly #spent = new Map<number, DelegatedUsage>();
   /** Sub-agents whose results are on their way into the checkpoint. */
   readonly #endedChildren = new Set<string>();
+  #takeover: Takeover | undefined;
   #settledNow: { readonly open: OpenCall; readonly result: ToolResultPart }[] = [];
   #isFlushPlanned = false;
   #lastSave: Promise<void> | undefined;
@@ -133,6 +147,7 @@ class ToolBatch {
 
   async #record(): Promise<void> {
     this.#cancelUnstarted();
+    this.#steerHandoffs();
     this.#flush();
     await this.#lastSave;
     if (this.#saveError !== undefined || this.#endedChildren.size === 0) return;
@@ -170,7 +185,15 @@ class ToolBatch {
         if (outcome.businessState !== undefined) this.run.businessState = outcome.businessState;
         if (outcome.hookError !== undefined) this.#rejections.set(open.index, outcome.hookError);
         this.#settle(open, outcome.result, outcome.replacedByHook, startedMs);
+        if (outcome.takeover !== undefined) this.#handOver(open, outcome.takeover);
     }
+  }
+
+  /** The other handoffs of the response have their results in the same save: who answers now may not even have their tools. */
+  #handOver(open: OpenCall, takeover: Takeover): void {
+    this.#takeover = takeover;
+    for (const other of this.run.openCalls())
+      if (other.index !== open.index) this.#settle(other, failures.handedOver(other.call));
   }
 
   /** Results that settle in one tick are recorded together: one fold, one save. */
@@ -194,12 +217,21 @@ class ToolBatch {
     const { run } = this;
     const businessState = run.changedState();
     const delegated = settled.flatMap(({ open }) => this.#endTask(open));
+    const takeover = this.#takeover;
+    const from = run.agent.name;
     run.fold({
       type: 'results',
       results: settled.map(({ result }) => result),
+      ...(takeover && { takeover: takeoverFacts(run.checkpoint, run.source.name, takeover) }),
       ...(delegated.length === 0 ? undefined : { delegated }),
       ...(businessState === undefined ? undefined : { businessState }),
     });
+    if (takeover !== undefined) {
+      run.takeOver(takeover.agent);
+      this.#takeover = undefined;
+      const toolCallId = settled[0]?.result.toolCallId ?? '';
+      run.events.emit('handoff', { from, to: takeover.agent.name, toolCallId });
+    }
     this.#lastSave = run.writer.save().catch((error: unknown) => {
       this.#saveError ??= { error };
     });
@@ -228,9 +260,21 @@ class ToolBatch {
     }
   }
 
+  /** A steer redirects the run: nobody is handed over to any more, also when the run pauses and the words wait. */
+  #steerHandoffs(): void {
+    if (!this.run.input.isSteered || this.run.stop.current !== undefined) return;
+    for (const open of this.run.openCalls()) {
+      const isWaiting = this.#gated.some(({ index }) => index === open.index);
+      if (isHandoff(this.run, open.call) && !isWaiting) this.#settle(open, failures.steeredAway(open.call));
+    }
+  }
+
   /** Here, or in a process that is dead. A call that somebody was asked about is marked before it begins. */
-  #mayHaveBegun({ call: { toolCallId }, index }: OpenCall): boolean {
+  #mayHaveBegun({ call, index }: OpenCall): boolean {
     const { checkpoint } = this.run;
+    // It has no effect before its result is saved.
+    if (isHandoff(this.run, call)) return false;
+    const { toolCallId } = call;
     if (this.#begun.has(index) || checkpoint.startedToolCallIds.includes(toolCallId)) return true;
     return this.run.mayHaveBegun() && approvalOfCall(checkpoint, toolCallId) === undefined;
   }

@@ -15,7 +15,7 @@ import type { CheckpointWriter } from './checkpoint-writer.ts';
 import type { Outcome } from './fold.ts';
 import { nextAction, openCalls, tightest, type NextAction, type OpenCall } from './next-action.ts';
 import type { HeldLease } from './lease-keeper.ts';
-import type { ResolvedAgent } from './resolved-agent.ts';
+import type { AgentSource, ResolvedAgent } from './resolved-agent.ts';
 import type { RunEvents } from './run-events.ts';
 import type { RunInput } from './run-input.ts';
 import type { Engine } from './run-options.ts';
@@ -29,6 +29,8 @@ export interface RunParts {
   /** What callers know it by; absent for a run without one. */
   readonly sessionId: string | undefined;
   readonly engine: Engine;
+  readonly source: AgentSource;
+  /** Who answers. */
   readonly agent: ResolvedAgent;
   readonly writer: CheckpointWriter;
   readonly store: CheckpointStore;
@@ -55,7 +57,7 @@ export class Run {
   readonly checkpointId: string;
   readonly sessionId: string | undefined;
   readonly engine: Engine;
-  readonly agent: ResolvedAgent;
+  readonly source: AgentSource;
   readonly writer: CheckpointWriter;
   readonly store: CheckpointStore;
   readonly approvals: ApprovalStore | undefined;
@@ -72,6 +74,7 @@ export class Run {
   /** What was said in tasks that no store keeps, by their records' ids. */
   readonly tasks = new Map<string, readonly Message[]>();
   readonly isTurn: boolean;
+  #agent: ResolvedAgent;
   readonly #opened: Pick<Checkpoint, 'runId' | 'stepIndex'>;
   readonly #lease: HeldLease | undefined;
   /** The caller's state as tools see and change it; recorded with the next results. */
@@ -83,7 +86,8 @@ export class Run {
     this.checkpointId = parts.checkpointId;
     this.sessionId = parts.sessionId;
     this.engine = parts.engine;
-    this.agent = parts.agent;
+    this.source = parts.source;
+    this.#agent = parts.agent;
     this.writer = parts.writer;
     this.store = parts.store;
     this.approvals = parts.approvals;
@@ -104,6 +108,16 @@ export class Run {
 
   get checkpoint(): Checkpoint {
     return this.writer.checkpoint;
+  }
+
+  /** Who answers: another one after a handoff. */
+  get agent(): ResolvedAgent {
+    return this.#agent;
+  }
+
+  /** In the same tick as the fold that says so. */
+  takeOver(agent: ResolvedAgent): void {
+    this.#agent = agent;
   }
 
   nextAction(): NextAction {

@@ -14,7 +14,7 @@ import { TASK } from './task-tool.ts';
 /** How deep `task` may nest unless the agent says otherwise. */
 export const DEFAULT_MAX_SUBAGENT_DEPTH = 5;
 
-const everyOption: OptionNames<SubAgent> = {
+export const everySubAgentOption: OptionNames<SubAgent> = {
   name: true,
   description: true,
   instructions: true,
@@ -55,7 +55,13 @@ function requireBelow(
   }
 }
 
-function requireSubAgent(subagent: SubAgent, prefix: string, seen: Set<SubAgent>): void {
+/** @throws synchronously LOUSHO_CONFIG_INVALID naming the option */
+export function requireSubAgent(
+  subagent: SubAgent,
+  prefix: string,
+  seen: Set<SubAgent>,
+  everyOption: OptionNames<SubAgent> = everySubAgentOption,
+): void {
   const { description, provider, providerTools, tools, maxSteps, limits, toolConcurrency } = subagent;
   requireKnownOptions(prefix, subagent, everyOption);
   requireText(`${prefix}description`, description);

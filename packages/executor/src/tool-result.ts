@@ -50,6 +50,10 @@ export const failures = {
     failureResult(call, 'not-run', {
       error: 'The user redirected the run before this call began. It did not run.',
     }),
+  handedOver: (call: ToolCallPart) =>
+    failureResult(call, 'not-run', {
+      error: 'Another call of this response handed the conversation over. This one did not run.',
+    }),
   leftBehind: (call: ToolCallPart) =>
     failureResult(call, 'not-run', {
       error: 'The run paused before this call, in a release that did not come back to it. It did not run.',

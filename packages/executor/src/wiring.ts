@@ -1,5 +1,4 @@
 /** For `@lousho/core`, which wires these together into an agent. Not for applications: it changes between minor versions. */
-export { agentSource } from './agent-source.ts';
 export { askQuestionTool } from './ask-question.ts';
 export { claimMark } from './claim-mark.ts';
 export { isOver, type Conversation, type ConversationState } from './conversation.ts';
@@ -16,13 +15,14 @@ export {
   type SendPlan,
 } from './execute.ts';
 export { exclusively } from './exclusively.ts';
-export { isInstructions } from './check-agent.ts';
+export { isInstructions } from './instructions.ts';
 export { knownSpend } from './next-action.ts';
 export { loadCheckpoint } from './load-checkpoint.ts';
 export { inLine, isInLine, isInsideLine } from './run-queue.ts';
 export { turnResult } from './run-result.ts';
 export { ephemeralApprovals, ephemeralCheckpoints } from './ephemeral-store.ts';
 export { findApproval, isExpired } from './decide-approval.ts';
+export { conversationSource, requireHandoffs, type HandoffSpec } from './handoffs.ts';
 export { awaitingApproval } from './open-run.ts';
 export { parkRun } from './park-run.ts';
 export { planDecision, type DecisionWiring } from './resume-after-approval.ts';

@@ -4,7 +4,8 @@ import { afterEach, beforeEach, describe, expect, it, vi, type MockInstance } fr
 import { z } from 'zod';
 import { compareAgents, heededDrift, resolveDriftPolicy } from '../src/agent-drift.ts';
 import { fingerprintOf } from '../src/agent-fingerprint.ts';
-import { checkAgent, refreshedMessages } from '../src/check-agent.ts';
+import { checkAgent } from '../src/check-agent.ts';
+import { refreshedMessages } from '../src/instructions.ts';
 import { resolveAgent } from '../src/resolved-agent.ts';
 import { approvalOf, assistant, call, inProgress, no, system, tool, user, yes } from './checkpoints.ts';
 import { calling, givenStorage, givenWorld, need, noting, refusal, roles } from './support.ts';

@@ -9,7 +9,7 @@ import {
 } from '@lousho/contract';
 import { transcriptProblems } from '@lousho/testing';
 import { describe, expect, it } from 'vitest';
-import { fold, type Outcome } from '../src/fold.ts';
+import { fold, type Outcome, type TakeoverFacts } from '../src/fold.ts';
 import { openCalls, undecidedApprovals } from '../src/next-action.ts';
 import {
   approvalOf,
@@ -326,6 +326,54 @@ describe('the agent that resumes', () => {
     expect(next).toMatchObject({ runInput: { start: 1, count: 1 }, fingerprint });
     const back = fold(next, { type: 'agentRefreshed', messages: before.messages, fingerprint });
     expect(back.runInput).toEqual({ start: 0, count: 1 });
+  });
+});
+
+describe('a handoff', () => {
+  const fingerprint = { version: 1, hash: 'b', model: 'm', tools: {}, instructions: 'b' };
+  const handedOver = (state: Checkpoint, takeover: Partial<TakeoverFacts>): Checkpoint =>
+    fold(state, {
+      type: 'results',
+      results: [result('a')],
+      takeover: {
+        activeAgent: 'billing',
+        instructions: 'Count.',
+        fingerprint,
+        runConfig: undefined,
+        ...takeover,
+      },
+    });
+  const asked = inProgress({ messages: [user('go'), assistant('', call('a'))], stepIndex: 1 });
+
+  it('is in the same state as the result of its call: who answers, with its instructions and its fingerprint', () => {
+    const next = handedOver(asked, {});
+    expect(next).toMatchObject({ activeAgent: 'billing', fingerprint, status: 'in-progress' });
+    expect(roles(next.messages)).toBe('system user assistant tool');
+    expect(next.messages[0]).toMatchObject({ content: 'Count.' });
+    expect(next.agentName).toBe(asked.agentName);
+  });
+
+  it('moves the place of the input along with the head of the transcript', () => {
+    const next = handedOver(asked, {});
+    expect(next.runInput).toEqual({ start: 1, count: 1 });
+    const back = handedOver(
+      { ...next, messages: [...next.messages, assistant('', call('a'))] },
+      {
+        activeAgent: undefined,
+        instructions: undefined,
+      },
+    );
+    expect(back.runInput).toEqual({ start: 0, count: 1 });
+    expect(roles(back.messages)).toBe('user assistant tool assistant tool');
+    expect(back).not.toHaveProperty('activeAgent');
+  });
+
+  it('keeps the model of a dynamic target, and otherwise what was saved of the agent', () => {
+    const runConfig = { ctx: { input: [], metadata: {} }, model: 'big' };
+    const dynamic = inProgress({ ...asked, runConfig });
+    expect(handedOver(dynamic, {}).runConfig).toEqual(runConfig);
+    const small = { ...runConfig, model: 'small' };
+    expect(handedOver(dynamic, { runConfig: small }).runConfig).toEqual(small);
   });
 });
 

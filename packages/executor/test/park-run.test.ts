@@ -3,7 +3,7 @@ import { SDKError, type AgentEvent, type CheckpointStore, type InProgressCheckpo
 import { memoryStore } from '@lousho/store-memory';
 import { manualClock, mockModel, testPorts } from '@lousho/testing';
 import { expect, it } from 'vitest';
-import { agentOfDefinition } from '../src/agent-source.ts';
+import { agentOfDefinition } from '../src/agent-of-definition.ts';
 import { executePlan, parkRun, planSend, resolveEngine } from '../src/wiring.ts';
 import { inProgress } from './checkpoints.ts';
 

@@ -96,6 +96,16 @@ function stepOutcomes(state: Checkpoint, choice: number): readonly Outcome[] {
             results: settled.map(({ call }) => resultOfCall(call.toolCallId, choice)),
             businessState: { after: choice },
           },
+          {
+            type: 'results',
+            results: settled.map(({ call }) => resultOfCall(call.toolCallId, choice)),
+            takeover: {
+              activeAgent: choice % 3 === 0 ? undefined : `agent ${choice % 3}`,
+              instructions: choice % 2 === 0 ? undefined : `Be ${choice % 5}.`,
+              fingerprint: { version: 1, hash: String(choice), tools: {}, instructions: '0' },
+              runConfig: undefined,
+            },
+          },
           { type: 'callsStarted', toolCallIds: settled.map(({ call }) => call.toolCallId) },
         ] satisfies Outcome[])),
     ...(askable.length === 0

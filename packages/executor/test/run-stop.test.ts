@@ -16,7 +16,7 @@ import {
   type World,
 } from './support.ts';
 import { executePlan, planSend, resolveEngine } from '../src/wiring.ts';
-import { agentOfDefinition } from '../src/agent-source.ts';
+import { agentOfDefinition } from '../src/agent-of-definition.ts';
 
 describe('an abort', () => {
   it('tells tools at once, and gives up on them a second later', async () => {

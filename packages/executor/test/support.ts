@@ -35,7 +35,7 @@ import {
   type MockResponse,
 } from '@lousho/testing';
 import { z } from 'zod';
-import { agentOfDefinition } from '../src/agent-source.ts';
+import { agentOfDefinition } from '../src/agent-of-definition.ts';
 import {
   AgentExecutor,
   ToolRegistry,

@@ -6,7 +6,11 @@ const SECOND = 'order-7.apr-0b9f6c1e-1-1';
 const lastError = { name: 'Error', message: 'overloaded', retryable: true };
 
 export const errorSamples: { readonly [C in ErrorCode]: readonly [ErrorDetails[C], ...ErrorDetails[C][]] } = {
-  LOUSHO_SESSION_BUSY: [{ sessionId: 'order-7', leaseFreeAtMs: 5 }, { sessionId: 'order-7' }],
+  LOUSHO_SESSION_BUSY: [
+    { sessionId: 'order-7', leaseFreeAtMs: 5 },
+    { sessionId: 'order-7', executed: true },
+    { sessionId: 'order-7' },
+  ],
   LOUSHO_SESSION_AWAITING_APPROVAL: [
     { sessionId: 'order-7', approvalId: FIRST, approvalIds: [FIRST, SECOND], approvalKind: 'tool' },
   ],
@@ -60,6 +64,7 @@ export const errorSamples: { readonly [C in ErrorCode]: readonly [ErrorDetails[C
     { sessionId: 'order-7', toolName: 'pay', toolCallId: 'c' },
     { toolName: 'pay', toolCallId: 'c' },
     { toolName: 'pay', toolCallId: 'c', subagent: 'cashier' },
+    { toolName: 'handoff_to_billing', toolCallId: 'c', activeAgent: 'billing' },
   ],
   LOUSHO_RECOVERY_EXHAUSTED: [
     { sessionId: 'order-7', starts: 10, lastError },
