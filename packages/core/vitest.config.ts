@@ -8,6 +8,7 @@ const alias = {
   '@lousho/build-ai-agent/executor': '../executor/src/index.ts',
   '@lousho/build-ai-agent/sqlite': '../store-sqlite/src/index.ts',
   '@lousho/build-ai-agent/testing': '../testing/src/index.ts',
+  '@lousho/build-ai-agent/utils': '../store-memory/src/index.ts',
 };
 
 export default mergeConfig(

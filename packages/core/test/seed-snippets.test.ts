@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { getCheckpointHistory, type AgentStore, type Checkpoint, type Tool } from '@lousho/contract';
 import { fileStore } from '@lousho/store-file';
-import { memoryStore } from '@lousho/store-memory';
+import { LocalStorageCheckpointStore, memoryStore } from '@lousho/store-memory';
 import { SqliteStore } from '@lousho/store-sqlite';
 import { manualClock, mockModel, testPorts } from '@lousho/testing';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -124,6 +124,30 @@ describe('en 5: recovery in the background', () => {
     expect(run.printed).toEqual([['order-7: Order charged and shipped.'], [1]]);
     expect(complained).not.toHaveBeenCalled();
     expect(await run.agents[0]?.pending()).toEqual([]);
+  });
+});
+
+describe.each([
+  ['en 12', 'en-12-conversation-over-the-executor'],
+  ['ar 1', 'ar-01-conversation-over-the-executor'],
+])('%s: the executor over the storage of a browser', (_block, name) => {
+  it('keeps two messages as one conversation, which is there as text', async () => {
+    const kept = new Map<string, string>();
+    const storage = {
+      getItem: (key: string) => kept.get(key) ?? null,
+      setItem: (key: string, value: string) => void kept.set(key, value),
+      removeItem: (key: string) => void kept.delete(key),
+    };
+    const provider = mockModel(['Booked for 2.', 'Now 3.']);
+    const run = await runSnippet(name, { globals: { provider, agent: {}, storage } });
+    expect(run.error).toBeUndefined();
+    expect(provider.calls.map(({ messages }) => lines(messages))).toEqual([
+      ['user Book a table for 2 tonight'],
+      ['user Book a table for 2 tonight', 'assistant Booked for 2.', 'user Make it 3 people'],
+    ]);
+    const reopened = new LocalStorageCheckpointStore(storage);
+    expect(await reopened.load('chat-42')).toMatchObject({ status: 'finished', finishReason: 'stop' });
+    expect([...kept.values()].join('')).toContain('Make it 3 people');
   });
 });
 

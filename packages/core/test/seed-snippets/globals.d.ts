@@ -7,6 +7,7 @@ import type {
   LLMProvider,
   ToolRegistry,
 } from '@lousho/core';
+import type { WebStorageLike } from '@lousho/store-memory';
 
 declare global {
   const provider: LLMProvider;
@@ -15,4 +16,5 @@ declare global {
   const toolRegistry: ToolRegistry;
   const approvalStore: ApprovalStore;
   const checkpointStore: CheckpointStore;
+  const storage: WebStorageLike;
 }

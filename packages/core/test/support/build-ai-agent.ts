@@ -10,4 +10,4 @@ export {
   type LLMProvider,
 } from '../../src/index.ts';
 export { fileStore } from '@lousho/store-file';
-export { memoryStore } from '@lousho/store-memory';
+export { LocalStorageCheckpointStore, memoryStore } from '@lousho/store-memory';
