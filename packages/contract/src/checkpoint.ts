@@ -64,6 +64,8 @@ export interface CheckpointBase {
   /** Model responses of this run so far: 1 after the first. */
   readonly stepIndex: number;
   readonly usage: RunUsage;
+  /** Of a turn that took input when its budget was spent, and went on with a run of its own for it: what the runs before that one spent. */
+  readonly spentBefore?: RunUsage;
   /** The caller's own state. `null` is a value, absent means never set. */
   readonly businessState?: JsonValue;
   /** Where in `messages` the input of this run is. */

@@ -92,6 +92,7 @@ function checkpointSchema({ modelUsage, runUsage }: UsageSchemas) {
     messages: messageList,
     stepIndex: count,
     usage: runUsage,
+    spentBefore: runUsage.optional(),
     businessState: anyOrAbsent,
     runInput: z.object({ start: count, count }),
     heldInput: messageList,

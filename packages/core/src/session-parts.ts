@@ -13,8 +13,26 @@ export interface SessionParts {
   readonly active: Map<string, ActiveTurn>;
   /** Of sessions with a store of their own, by session id. */
   readonly elsewhere: Map<string, SessionParts>;
-  /** Sessions whose leftovers this process has looked for. */
-  readonly swept: Set<string>;
+  readonly sweptUpTo: SweptTurns;
+}
+
+/** Sessions that one process has to do with at a time, with room. */
+const MAX_SWEPT = 10_000;
+
+/** Below which turn of a session this process knows that nothing is left. What it forgets is looked for again. */
+export class SweptTurns {
+  readonly #turns = new Map<string, number>();
+
+  note(sessionId: string, turn: number): void {
+    this.#turns.delete(sessionId);
+    this.#turns.set(sessionId, turn);
+    const [oldest] = this.#turns.keys();
+    if (this.#turns.size > MAX_SWEPT && oldest !== undefined) this.#turns.delete(oldest);
+  }
+
+  isSwept(sessionId: string, turn: number): boolean {
+    return this.#turns.get(sessionId) === turn;
+  }
 }
 
 export interface ActiveTurn {
@@ -30,6 +48,6 @@ export function sessionParts(store: AgentStore | undefined): SessionParts {
     isEphemeral: checkpoints === undefined,
     active: new Map(),
     elsewhere: new Map(),
-    swept: new Set(),
+    sweptUpTo: new SweptTurns(),
   };
 }

@@ -7,16 +7,29 @@ import { loadTranscript } from './transcripts.ts';
 
 /** `false` when there was no unfinished turn. @throws LOUSHO_SESSION_BUSY while it runs */
 export async function discardTurn(parts: AgentParts, sessionId: string): Promise<boolean> {
+  for (;;) {
+    const { turn } = await loadTranscript(parts.sessions.transcripts, sessionId);
+    const isDropped = await discardIfCurrent(parts, sessionId, turn);
+    if (isDropped !== undefined) return isDropped;
+  }
+}
+
+/** `undefined`: somebody committed this turn meanwhile, and another one is next. */
+async function discardIfCurrent(
+  parts: AgentParts,
+  sessionId: string,
+  turn: number,
+): Promise<boolean | undefined> {
   const { sessions, engine } = parts;
-  const { turn } = await loadTranscript(sessions.transcripts, sessionId);
   const conversation = new SessionTurn(sessions, sessionId, turn, engine.ports.clock);
   const { checkpointId } = conversation;
-  return exclusively({ checkpointId, store: sessions.turns, engine }, async () => {
+  return exclusively({ checkpointId, store: sessions.turns, engine }, async (lease) => {
+    if ((await conversation.open()) === undefined) return undefined;
     const stored = await storedTurn(parts, checkpointId);
     if (stored === null) return false;
     if (stored !== 'damaged' && isOver(stored)) {
       // It is over: nothing of it is unfinished, it only has to get into the transcript.
-      await conversation.settle(stored);
+      await conversation.settle(stored, lease);
       return false;
     }
     await drop(parts, sessionId, checkpointId);

@@ -11,7 +11,14 @@ import {
   type SessionRecord,
   type TurnSummary,
 } from '@lousho/contract';
-import { knownSpend, type Conversation, type ConversationState } from '@lousho/executor/wiring';
+import {
+  isInstructions,
+  knownSpend,
+  turnSpend,
+  type Conversation,
+  type ConversationState,
+  type HeldLease,
+} from '@lousho/executor/wiring';
 import type { SessionParts } from './session-parts.ts';
 import { loadTranscript } from './transcripts.ts';
 
@@ -39,28 +46,39 @@ export class SessionTurn implements Conversation {
     return record;
   }
 
-  /** @throws LOUSHO_SESSION_BUSY when another process has written the transcript: what the turn did is then in it, behind theirs */
-  async settle(checkpoint: Checkpoint): Promise<void> {
-    const { transcripts, turns, isEphemeral } = this.parts;
+  /**
+   * Only after `open()`.
+   * @throws LOUSHO_SESSION_BUSY when the turn is somebody else's now, who records it; and, with `executed`, when another process has
+   * written the transcript: what the turn did is then in it, behind theirs
+   */
+  async settle(checkpoint: Checkpoint, lease: HeldLease | undefined): Promise<void> {
+    const { transcripts, turns, isEphemeral, sweptUpTo } = this.parts;
     if (checkpoint.status === 'awaiting-approval') {
       // Its decisions run on a copy of this memory.
       if (isEphemeral) await turns.save(this.checkpointId, checkpoint);
       return;
     }
-    const record = this.#record ?? (await loadTranscript(transcripts, this.sessionId));
+    const record = this.#opened();
     // 1. The transcript. Crash before it: the turn is stored as over, and whoever opens the session next records it.
     const isCommitted = await transcripts.saveIfRevision(this.#with(record, checkpoint), record.revision);
-    const isLate = !isCommitted && (await this.#commitLate(checkpoint));
+    // Whoever took the turn over while this process stood still has recorded it, and may have gone on since.
+    if (!isCommitted) await lease?.renewNow();
+    const isLate = !isCommitted && (await this.#commitLate(record, checkpoint));
     // 2. The turn's own checkpoint. Crash before it: a leftover under a number that never comes again; the next turn removes it.
     await turns.delete(this.checkpointId);
+    sweptUpTo.note(this.sessionId, this.turn + 1);
     if (isLate) throw new SDKError('LOUSHO_SESSION_BUSY', { sessionId: this.sessionId, executed: true });
+  }
+
+  #opened(): SessionRecord {
+    if (this.#record === undefined) throw new Error('Invariant: a turn is settled that was not opened');
+    return this.#record;
   }
 
   #with(record: SessionRecord, checkpoint: Checkpoint): SessionRecord {
     const { inputIds, businessState } = checkpoint;
-    const messages = appendFrozen(checkpoint.messages, checkpoint.heldInput);
     return this.#next(record, checkpoint, {
-      messages,
+      messages: appendFrozen(checkpoint.messages, checkpoint.heldInput),
       inputIds,
       lastTurn: summaryOf(checkpoint),
       ...(businessState === undefined ? undefined : { businessState }),
@@ -71,15 +89,22 @@ export class SessionTurn implements Conversation {
    * Somebody wrote the transcript without this turn's lease: a store whose leases are best effort. Effects must not be forgotten, so what
    * this turn did goes behind what they did. `false`: it was this very turn that they recorded.
    */
-  async #commitLate(checkpoint: Checkpoint): Promise<boolean> {
+  async #commitLate(before: SessionRecord, checkpoint: Checkpoint): Promise<boolean> {
     const { transcripts } = this.parts;
-    const mine = messagesOfTurn(checkpoint);
+    const mine = messagesOfTurn(before, checkpoint);
+    const last = summaryOf(checkpoint);
+    const inputAt =
+      last.runInput.start - (checkpoint.messages.length + checkpoint.heldInput.length - mine.length);
     for (let attempt = 0; attempt < MAX_LATE_COMMITS; attempt += 1) {
       const record = await loadTranscript(transcripts, this.sessionId);
       if (record.lastTurn?.runId === checkpoint.runId) return false;
-      const messages = appendFrozen(record.messages, mine);
-      const inputIds = [...new Set([...record.inputIds, ...checkpoint.inputIds])];
-      const next = this.#next(record, checkpoint, { messages, inputIds });
+      const start = record.messages.length + Math.max(0, inputAt);
+      const next = this.#next(record, checkpoint, {
+        messages: appendFrozen(record.messages, mine),
+        inputIds: [...new Set([...record.inputIds, ...checkpoint.inputIds])],
+        // A retry of its input finds what it came to.
+        lastTurn: { ...last, runInput: { ...last.runInput, start } },
+      });
       if (await transcripts.saveIfRevision(next, record.revision)) return true;
     }
     throw new SDKError('LOUSHO_SESSION_BUSY', { sessionId: this.sessionId, executed: true });
@@ -90,13 +115,12 @@ export class SessionTurn implements Conversation {
     checkpoint: Checkpoint,
     changes: Pick<SessionRecord, 'messages' | 'inputIds'> & Partial<SessionRecord>,
   ): SessionRecord {
-    const { lastTurn: _last, ...kept } = record;
     return deepFreeze({
-      ...kept,
+      ...record,
       ...changes,
       revision: record.revision + 1,
       turn: record.turn + 1,
-      usage: addRun(record.usage, knownSpend(checkpoint)),
+      usage: addRun(record.usage, turnSpend(checkpoint)),
       savedAt: new Date(this.clock.wallMs()).toISOString(),
     });
   }
@@ -118,7 +142,10 @@ function summaryOf(checkpoint: Checkpoint): TurnSummary {
   };
 }
 
-/** Its input and everything behind it. */
-function messagesOfTurn({ messages, runInput, heldInput }: Checkpoint): readonly Message[] {
-  return [...messages.slice(runInput.start), ...heldInput];
+/** Everything that came behind what the turn began with: a turn that took input at its end has had several runs. */
+function messagesOfTurn(before: SessionRecord, { messages, heldInput }: Checkpoint): readonly Message[] {
+  const isOfBefore = (message: Message): boolean => message.role !== 'system' || !isInstructions(message);
+  const count = before.messages.filter(isOfBefore).length;
+  const instructions = messages.filter((message) => !isOfBefore(message)).length;
+  return [...messages.slice(count + instructions), ...heldInput];
 }

@@ -8,7 +8,6 @@ import {
   type Checkpoint,
   type ExecutionResult,
   type RunLimits,
-  type RunUsage,
   type SessionRecord,
 } from '@lousho/contract';
 import {
@@ -152,21 +151,17 @@ function turnPlan(
     conversation,
     ...(limits === undefined
       ? undefined
-      : { engine: { ...plan.engine, sessionLimits: { limits, ...spentIn(record) } } }),
+      : { engine: { ...plan.engine, sessionLimits: { limits, usage: record.usage } } }),
     ...(listeners === undefined ? undefined : { listeners: [...listeners] }),
   };
 }
 
-function spentIn({ usage, messages }: SessionRecord): {
-  readonly usage: RunUsage;
-  readonly toolCalls: number;
-} {
-  return { usage, toolCalls: messages.filter(({ role }) => role === 'tool').length };
-}
-
-/** Of a crash between the commit of a turn and the removal of its checkpoint. Looked for once a process. */
-async function removeLeftover({ turns, swept }: SessionParts, { id, turn }: SessionRecord): Promise<void> {
-  if (swept.has(id)) return;
-  swept.add(id);
+/** Of a crash between the commit of a turn and the removal of its checkpoint, here or in another process. */
+async function removeLeftover(
+  { turns, sweptUpTo }: SessionParts,
+  { id, turn }: SessionRecord,
+): Promise<void> {
+  if (sweptUpTo.isSwept(id, turn)) return;
   if (turn > 0) await turns.delete(turnCheckpointId(id, turn - 1));
+  sweptUpTo.note(id, turn);
 }

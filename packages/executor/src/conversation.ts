@@ -1,5 +1,6 @@
 /** The conversation that a run is a turn of, kept outside of the run: what the run begins with, and where its end is recorded. */
 import type { Checkpoint } from '@lousho/contract';
+import type { HeldLease } from './lease-keeper.ts';
 
 /** What a new turn goes on from. */
 export type ConversationState = Pick<Checkpoint, 'messages' | 'inputIds' | 'businessState'>;
@@ -7,8 +8,11 @@ export type ConversationState = Pick<Checkpoint, 'messages' | 'inputIds' | 'busi
 export interface Conversation {
   /** What it holds, read under the turn's lease. `undefined`: this turn is over already, and another one is next. */
   open(): Promise<ConversationState | undefined>;
-  /** The turn is over or waits for a person, and stored so; its lease is still held. @throws what rejects the caller, the turn then stays stored */
-  settle(checkpoint: Checkpoint): Promise<void>;
+  /**
+   * The turn is over or waits for a person, and stored so. `lease`: the turn's, `undefined` on a store without leases.
+   * @throws what rejects the caller, the turn then stays stored
+   */
+  settle(checkpoint: Checkpoint, lease: HeldLease | undefined): Promise<void>;
 }
 
 /** A turn that ended and is not recorded in its conversation: it was cut in between. An aborted one is over, too. */

@@ -92,7 +92,7 @@ async function openAndExecute(
   const { checkpointId, sessionId } = order;
   const stored = await loadCheckpoint(order.store, checkpointId);
   const conversation = await order.conversation?.open();
-  if (order.conversation !== undefined && conversation === undefined) return null;
+  if (order.conversation !== undefined && conversation === undefined) return turnIsOver(order);
   const opening = openRun(sessionId ?? checkpointId, stored, order.request, conversation);
   switch (opening.type) {
     case 'refuse':
@@ -100,7 +100,7 @@ async function openAndExecute(
     case 'nothing':
       return null;
     case 'adopt':
-      return adopt(order, opening.stored);
+      return adopt(order, opening.stored, lease);
     case 'stored':
       return giveStored(order, opening.stored);
     case 'new':
@@ -116,11 +116,21 @@ function giveStored(order: RunOrder, stored: RestingCheckpoint): ExecutionResult
   return pausedOrFinished(stored, order.sessionId);
 }
 
+/** The conversation went on without it. Whoever wanted something else than a decision looks again. @throws LOUSHO_APPROVAL_ORPHANED */
+function turnIsOver({ request }: RunOrder): null {
+  if (request.type !== 'decide') return null;
+  throw new SDKError('LOUSHO_APPROVAL_ORPHANED', { approvalId: request.approvalId });
+}
+
 /** Nothing runs: its end is recorded, and the conversation goes on. Stopped, the order only says what is there. */
-async function adopt(order: RunOrder, stored: Checkpoint): Promise<ExecutionResult | null> {
+async function adopt(
+  order: RunOrder,
+  stored: Checkpoint,
+  lease: HeldLease | undefined,
+): Promise<ExecutionResult | null> {
   const { stop, sessionId, conversation } = order;
   if (stop.current === undefined) {
-    await conversation?.settle(stored);
+    await conversation?.settle(stored, lease);
     return null;
   }
   return stored.status === 'in-progress'
@@ -164,7 +174,7 @@ async function execute(
   await order.onBegun?.();
   takeInput(run);
   const result = await executeRun(run);
-  await order.conversation?.settle(run.checkpoint);
+  await order.conversation?.settle(run.checkpoint, lease);
   return result;
 }
 

@@ -76,7 +76,7 @@ async function driveRun(run: Run, steps: StepEvents): Promise<ExecutionResult> {
         break;
       case 'startNextRun':
         run.events.belongTo(
-          run.fold({ type: 'nextRun', runId: run.engine.ports.ids.random() }).runId,
+          run.fold({ type: 'nextRun', runId: run.engine.ports.ids.random(), isTurn: run.isTurn }).runId,
           run.sessionId,
         );
         reportApplied(run);

@@ -38,6 +38,7 @@ import {
   withStatus,
 } from './checkpoint-status.ts';
 import { refreshedMessages } from './instructions.ts';
+import { turnSpend } from './next-action.ts';
 import { placeResults, recordResults, withChild, type RecordedResults } from './record-results.ts';
 
 /** What performing an action gave. */
@@ -90,7 +91,7 @@ export type Outcome =
   | { readonly type: 'aborted'; readonly cutReply?: string | undefined }
   | { readonly type: 'failed'; readonly error: StoredError }
   /** The held input becomes the input of a new run in the same conversation. */
-  | { readonly type: 'nextRun'; readonly runId: string };
+  | { readonly type: 'nextRun'; readonly runId: string; readonly isTurn?: boolean };
 
 export function fold(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
   return freezeFresh(apply(checkpoint, outcome));
@@ -214,7 +215,7 @@ function apply(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
         ...(isAborted(checkpoint) ? { finishReason: 'aborted' } : undefined),
       };
     case 'nextRun':
-      return startNextRun(checkpoint, outcome.runId);
+      return startNextRun(checkpoint, outcome);
     default:
       return assertNever(outcome);
   }
@@ -246,7 +247,10 @@ function finish(checkpoint: Checkpoint, outcome: Extract<Outcome, { type: 'finis
   };
 }
 
-function startNextRun(checkpoint: Checkpoint, runId: string): InProgressCheckpoint {
+function startNextRun(
+  checkpoint: Checkpoint,
+  { runId, isTurn = false }: Extract<Outcome, { type: 'nextRun' }>,
+): InProgressCheckpoint {
   return {
     ...inProgress(checkpoint, {}),
     runId,
@@ -255,6 +259,8 @@ function startNextRun(checkpoint: Checkpoint, runId: string): InProgressCheckpoi
     heldInput: noMessages,
     stepIndex: 0,
     usage: emptyUsage,
+    // The conversation is charged for its turns, and this is still the same one.
+    ...(isTurn ? { spentBefore: turnSpend(checkpoint) } : undefined),
   };
 }
 

@@ -1,5 +1,5 @@
 /** What the limits around a sub-agent leave to it: what it spends is its lead's, too. */
-import type { ModelUsage, RunLimits } from '@lousho/contract';
+import { emptyUsage, sumUsage, type ModelUsage, type RunLimits } from '@lousho/contract';
 import { knownSpend } from './next-action.ts';
 import type { Run } from './run.ts';
 
@@ -13,6 +13,8 @@ const spendOf = {
 export function limitsLeft(run: Run, childId: string): RunLimits {
   const { checkpoint, engine, task } = run;
   const { sessionLimits } = engine;
+  const { spentBefore = emptyUsage } = checkpoint;
+  const beforeRun = sessionLimits === undefined ? undefined : sumUsage(sessionLimits.usage, spentBefore);
   const own = checkpoint.delegatedInFlight.find(({ checkpointId }) => checkpointId === childId)?.usage;
   const spend = knownSpend(checkpoint);
   const left: { -readonly [Name in keyof RunLimits]: number } = {};
@@ -21,7 +23,7 @@ export function limitsLeft(run: Run, childId: string): RunLimits {
     // What nobody knows the price of counts to no limit.
     if (used === undefined) continue;
     const others = used - (own === undefined ? 0 : (spendOf[name](own) ?? 0));
-    const before = sessionLimits === undefined ? undefined : spendOf[name](sessionLimits.usage);
+    const before = beforeRun === undefined ? undefined : spendOf[name](beforeRun);
     const ofSession = before === undefined ? undefined : minus(sessionLimits?.limits[name], before);
     const max = smallest([engine.limits[name], task?.limitsLeft()[name], ofSession]);
     if (max !== undefined) left[name] = max - others;

@@ -1,6 +1,7 @@
 /** Pure: checkpoint → what has to happen now. Derived from the transcript and the few fields beside it, never from a queue. */
 import {
   addDelegated,
+  addRun,
   lastStep,
   sumUsage,
   type Checkpoint,
@@ -43,7 +44,6 @@ export interface SessionLimits {
   readonly limits: RunLimits;
   /** Spent by the turns before. */
   readonly usage: ModelUsage;
-  readonly toolCalls: number;
 }
 
 export function nextAction(checkpoint: Checkpoint, policy: StepPolicy): NextAction {
@@ -102,7 +102,16 @@ export function knownSpend(checkpoint: Pick<Checkpoint, 'usage' | 'delegatedInFl
   );
 }
 
-/** The same for the run's own lead, which does not keep apart what was delegated again. */
+/** What the whole turn spent, when the run is one of a session: also the runs before this one. */
+export function turnSpend(
+  checkpoint: Pick<Checkpoint, 'usage' | 'delegatedInFlight' | 'spentBefore'>,
+): RunUsage {
+  const { spentBefore } = checkpoint;
+  const spend = knownSpend(checkpoint);
+  return spentBefore === undefined ? spend : addRun(spentBefore, spend);
+}
+
+/** `knownSpend` for the run's own lead, which does not keep apart what was delegated again. */
 export function asDelegated({ delegated: _delegated, ...usage }: RunUsage): DelegatedUsage {
   return usage;
 }
@@ -110,14 +119,12 @@ export function asDelegated({ delegated: _delegated, ...usage }: RunUsage): Dele
 function reachedLimit(checkpoint: Checkpoint, policy: StepPolicy): ReachedLimit | undefined {
   const { limits, sessionLimits } = policy;
   const spend = knownSpend(checkpoint);
-  const toolCalls = (): number => toolResultCount(checkpoint.messages, checkpoint.runInput.start);
-  const ofRun = firstReached(limits, spend, toolCalls);
+  const toolCalls = (start: number) => (): number => toolResultCount(checkpoint.messages, start);
+  const ofRun = firstReached(limits, spend, toolCalls(checkpoint.runInput.start));
   if (ofRun !== undefined || sessionLimits === undefined) return ofRun;
-  return firstReached(
-    sessionLimits.limits,
-    sumUsage(sessionLimits.usage, spend),
-    () => sessionLimits.toolCalls + toolCalls(),
-  );
+  const ofSession = sumUsage(sessionLimits.usage, turnSpend(checkpoint));
+  // The transcript of a turn is that of the whole session.
+  return firstReached(sessionLimits.limits, ofSession, toolCalls(0));
 }
 
 function firstReached(

@@ -16,7 +16,8 @@ export {
 } from './execute.ts';
 export { exclusively } from './exclusively.ts';
 export { isInstructions } from './instructions.ts';
-export { knownSpend } from './next-action.ts';
+export { knownSpend, turnSpend } from './next-action.ts';
+export type { HeldLease } from './lease-keeper.ts';
 export { loadCheckpoint } from './load-checkpoint.ts';
 export { inLine, isInLine, isInsideLine } from './run-queue.ts';
 export { turnResult } from './run-result.ts';
