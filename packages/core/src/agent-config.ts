@@ -11,6 +11,7 @@ import {
   type HandoffTarget,
   type LLMProvider,
   type ProviderTool,
+  type SessionStore,
   type SubAgent,
   type Tool,
 } from '@lousho/contract';
@@ -69,6 +70,8 @@ export interface AgentParts {
   /** Where pauses go; memory of this agent when it has no store at all. */
   readonly approvals: ApprovalStore | undefined;
   readonly sessions: SessionParts;
+  /** Where what was said in tasks of sub-agents is kept. */
+  readonly taskRecords: SessionStore | undefined;
   readonly source: AgentSource;
   readonly engine: Engine;
   readonly approve: Approve | undefined;
@@ -134,6 +137,7 @@ export function resolveAgentConfig(config: AgentConfig): AgentParts {
     checkpoints: store?.checkpoints,
     approvals: store === undefined ? ephemeralApprovals() : store.approvals,
     sessions,
+    taskRecords,
     source: conversationSource({ ...config, name, ownTools, levelsBelow, taskRecords }, config),
     engine: resolveEngine(config),
     approve: config.approve,

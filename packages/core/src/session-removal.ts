@@ -1,6 +1,13 @@
 /** Dropping the unfinished turn of a session, or the whole session. Nobody executes the turn meanwhile. */
 import { classifyCheckpointId, isSDKError, turnCheckpointId, type Checkpoint } from '@lousho/contract';
-import { awaitingApproval, exclusively, isOver, loadCheckpoint } from '@lousho/executor/wiring';
+import {
+  awaitingApproval,
+  exclusively,
+  isOver,
+  loadCheckpoint,
+  openChildIds,
+  taskRecordsIn,
+} from '@lousho/executor/wiring';
 import type { AgentParts } from './agent-config.ts';
 import { SessionTurn } from './session-turn.ts';
 import { loadTranscript } from './transcripts.ts';
@@ -48,7 +55,26 @@ export async function clearSession(parts: AgentParts, sessionId: string): Promis
       await drop(parts, sessionId, id);
     });
   }
+  // What was said in tasks goes before what names it: nothing of it is left that nobody knows of.
+  await forgetTasks(parts, await readable(loadTranscript(sessions.transcripts, sessionId)));
   await sessions.transcripts.delete(sessionId);
+}
+
+async function forgetTasks(
+  { taskRecords }: AgentParts,
+  said: Pick<Checkpoint, 'messages'> | undefined,
+): Promise<void> {
+  for (const id of taskRecordsIn(said?.messages ?? [])) await taskRecords?.delete(id);
+}
+
+/** `undefined` when it is damaged: then nobody knows what it named. */
+async function readable<Value>(loading: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await loading;
+  } catch (error) {
+    if (isSDKError(error, 'LOUSHO_CHECKPOINT_CORRUPT')) return undefined;
+    throw error;
+  }
 }
 
 /** Its one turn; of a transcript that cannot be read any that the store lists. */
@@ -81,6 +107,9 @@ async function drop(parts: AgentParts, sessionId: string, id: string): Promise<v
   const { sessions, approvals } = parts;
   // 1. Its sub-agents, innermost first. Crash in between: the turn is still there, and still names the others.
   for (const childId of await childrenOf(parts, id)) await sessions.turns.delete(childId);
+  const stored = await storedTurn(parts, id);
+  if (stored !== null && stored !== 'damaged')
+    await forgetTasks(parts, { messages: stored.messages.slice(stored.runInput.start) });
   // 2. The turn. Crash behind it: its approvals are orphans, which nobody can decide and no list shows.
   await sessions.turns.delete(id);
   // 3. Its approvals.
@@ -93,7 +122,6 @@ async function childrenOf(parts: AgentParts, id: string): Promise<readonly strin
   const stored = await storedTurn(parts, id);
   if (stored === null || stored === 'damaged') return [];
   const ids: string[] = [];
-  for (const { checkpointId } of stored.delegatedInFlight)
-    ids.push(...(await childrenOf(parts, checkpointId)), checkpointId);
+  for (const childId of openChildIds(id, stored)) ids.push(...(await childrenOf(parts, childId)), childId);
   return ids;
 }

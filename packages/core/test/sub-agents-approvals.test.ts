@@ -1,12 +1,14 @@
 /** Calls inside a sub-agent that wait for a person: the lead waits for them, people decide with the lead, and each runs where it was asked. */
 import { classifyCheckpointId, defineTool, type SubAgent } from '@lousho/contract';
-import { mockModel, type MockModel } from '@lousho/testing';
+import { manualClock, mockModel, type MockModel } from '@lousho/testing';
+import { crashingStore } from '@lousho/testing/crash';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { createAgent, type Agent } from '../src/index.ts';
 import { calling, delegate, scripted } from './support/delegating.ts';
 import { eventsOf, expectValid, refusal, resultOfCall } from './support/read.ts';
 import { emailTool, gatedTool, spyTool } from './support/tools.ts';
+import { later, until } from './support/wait.ts';
 import { onEveryStore, type World } from './support/world.ts';
 
 const sessionId = 'order-7';
@@ -234,6 +236,22 @@ onEveryStore('a call inside a sub-agent that waits', (world) => {
     expect(await world.checkpoints.list()).toEqual([]);
     await refusal(agent.approvals.resolve({ id, approved: true }), 'LOUSHO_APPROVAL_ORPHANED');
     expect(email.runs).toEqual([]);
+  });
+
+  it('goes with the turn that is discarded, also when the turn knows nothing of it yet', async () => {
+    const dying = world.otherProcess(manualClock(world.clock.wallMs()));
+    // The turn's response, then the sub-agent's, then what the turn knows of that.
+    const crashing = crashingStore(dying.store, { point: { call: 'saveIfLeased#3', when: 'before' } });
+    const make = (from: Pick<World, 'agent'>, more: object = {}) => {
+      const { subagent } = scripted('mailer', [askForEmail], { tools: [emailTool().tool] });
+      return from.agent({ provider: mockModel([delegate('mailer')]), subagents: [subagent], ...more });
+    };
+    void later(make(dying, { store: crashing.store }).session({ id: 'chat' }).send('go'));
+    await until(() => crashing.isDead && crashing.underWay.size === 0);
+    await world.clock.advance(60_001);
+    expect(await world.checkpoints.list()).toHaveLength(2);
+    await make(world).session({ id: 'chat' }).discardPending();
+    expect(await world.checkpoints.list()).toEqual([]);
   });
 
   it('is orphaned with its run', async () => {

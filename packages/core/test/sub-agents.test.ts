@@ -365,6 +365,16 @@ onEveryStore('a task that the lead goes on with', (world) => {
     expect(lines(clerk.model.calls[1]?.messages ?? [])).toHaveLength(3);
   });
 
+  it('goes with its conversation when that is cleared', async () => {
+    const clerk = scripted('clerk', ['one', 'two']);
+    const lead = mockModel([delegate('clerk'), { toolCalls: [goOn('clerk', 'task_1')] }, 'ok']);
+    const session = world.agent({ provider: lead, subagents: [clerk.subagent] }).session({ id: 'chat' });
+    await session.send('go');
+    expect(((await world.store.sessions.list?.()) ?? []).length).toBe(3);
+    await session.clear();
+    expect(await world.store.sessions.list?.()).toEqual([]);
+  });
+
   it.each([
     ['unknown', 'task_7', 'clerk'],
     ['of another sub-agent', 'task_1', 'other'],

@@ -21,7 +21,7 @@ import { DEFAULT_MAX_STEPS, resolveToolConcurrency } from './run-options.ts';
 import { taskTool } from './task-tool.ts';
 import { ToolRegistry } from './tool-registry.ts';
 
-interface AgentSpec {
+export interface AgentSpec {
   readonly name: string;
   readonly provider: LLMProvider;
   readonly instructions?: Dynamic<string> | undefined;

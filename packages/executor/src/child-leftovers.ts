@@ -1,10 +1,19 @@
 /** The checkpoint of a sub-agent goes once the result of its call is recorded: before that it is the only copy of what the sub-agent did. */
-import { lastStep, type ToolCallPart } from '@lousho/contract';
+import { childCheckpointId, lastStep, type Checkpoint, type ToolCallPart } from '@lousho/contract';
+import { openCalls } from './next-action.ts';
 import type { Run } from './run.ts';
-import { isTaskTool } from './task-tool.ts';
+import { TASK, isTaskTool } from './task-tool.ts';
 
 export function isTaskCall(run: Run, call: Pick<ToolCallPart, 'toolName'>): boolean {
   return isTaskTool(run.agent.tools.get(call.toolName));
+}
+
+/** Where the sub-agents of a stored run may be that its open calls had begun. */
+export function openChildIds(checkpointId: string, checkpoint: Checkpoint): readonly string[] {
+  const { runId, stepIndex: step } = checkpoint;
+  return openCalls(checkpoint)
+    .filter(({ call }) => call.toolName === TASK)
+    .map(({ index }) => childCheckpointId(checkpointId, { runId, step, index }));
 }
 
 /** Never rejects: what the store does not delete now is tried again when the run ends, and goes with the run at the latest. */

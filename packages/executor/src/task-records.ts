@@ -54,6 +54,16 @@ export function findTask(messages: readonly Message[], taskId: string): TaskRef 
   return found;
 }
 
+/** Where the tasks of a conversation are kept. */
+export function taskRecordsIn(messages: readonly Message[]): readonly string[] {
+  const ids: string[] = [];
+  for (const { result } of answeredCalls(messages)) {
+    const task = result.providerMetadata?.lousho?.task as TaskRef | undefined;
+    if (task?.record !== undefined) ids.push(task.record);
+  }
+  return ids;
+}
+
 export function metadataOf(task: TaskRef): { readonly lousho: JsonObject } {
   return { lousho: { task: { ...task } } };
 }

@@ -1,4 +1,5 @@
 /** For `@lousho/core`, which wires these together into an agent. Not for applications: it changes between minor versions. */
+export { openChildIds } from './child-leftovers.ts';
 export { askQuestionTool } from './ask-question.ts';
 export { claimMark } from './claim-mark.ts';
 export { isOver, type Conversation, type ConversationState } from './conversation.ts';
@@ -32,3 +33,4 @@ export { DEFAULT_MAX_SUBAGENT_DEPTH, requireSubAgents } from './sub-agents.ts';
 export { requireKnownOptions, requireWholeNumber, type OptionNames } from './require-option.ts';
 export { requireLimits, resolveEngine, type Engine } from './run-options.ts';
 export type { RunStop } from './run-stop.ts';
+export { taskRecordsIn } from './task-records.ts';
