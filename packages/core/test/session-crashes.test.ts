@@ -1,24 +1,11 @@
 /** A crash before and after each store call of a session's turns loses no turn, repeats none, and leaves nothing behind. */
-import { rm } from 'node:fs/promises';
-import path from 'node:path';
-import { defineTool, isSDKError, type AgentStore, type ExecutionResult, type Ports } from '@lousho/contract';
-import { fileStore } from '@lousho/store-file';
-import { memoryStore } from '@lousho/store-memory';
-import { SqliteStore } from '@lousho/store-sqlite';
+import { defineTool, isSDKError, type ExecutionResult } from '@lousho/contract';
 import { mockModel } from '@lousho/testing';
 import { crashSweep, type CrashWorld } from '@lousho/testing/crash';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createAgent, type Agent } from '../src/index.ts';
 import { lines } from './support/read.ts';
-import { temporaryFolder } from './support/world.ts';
-
-const stores: { readonly [name: string]: (folder: string) => (ports: Ports) => AgentStore } = {
-  memory: () => (ports) => memoryStore({ ports }),
-  sqlite: (folder) => (ports) =>
-    new SqliteStore(path.join(folder, `${ports.ids.random()}.db`), { ports, durability: 'process' }),
-  file: (folder) => (ports) =>
-    fileStore(path.join(folder, ports.ids.random()), { ports, durability: 'process' }),
-};
+import { sweepWholeStores } from './support/sweep.ts';
 
 /** By the number of the model's words so far: a call, its answer, a call that waits, its answer. */
 const script = [
@@ -66,18 +53,12 @@ function approve(agent: Agent, id: string): Promise<ExecutionResult> {
   return agent.approvals.resolve({ id, approved: true, by: 'ann' });
 }
 
-describe.each(Object.entries(stores))('a crash at every store call of a session (%s)', (_name, storeIn) => {
-  let folder: Awaited<ReturnType<typeof temporaryFolder>>;
-  beforeAll(async () => {
-    folder = await temporaryFolder();
-  });
-  afterAll(() => rm(folder.path, { recursive: true, force: true }));
-
+sweepWholeStores('a crash at every store call of a session', (createStore) => {
   it('leaves each turn in the transcript once, and nothing but the transcript', async () => {
     let transcript: readonly string[] = [];
     let calls = 0;
     const report = await crashSweep({
-      createStore: storeIn(folder.path),
+      createStore: createStore(),
       async run(world) {
         const agent = agentOf(world);
         await take(agent, 'look');

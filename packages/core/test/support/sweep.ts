@@ -36,6 +36,12 @@ export function sweepEveryStore(title: string, suite: (createStore: () => Create
   sweepOver({ ...inMemory, ...onDisk }, title, suite);
 }
 
+/** On stores with a part for everything: one in memory, and those on a disk. */
+export function sweepWholeStores(title: string, suite: (createStore: () => CreateStore) => void): void {
+  const { memory } = inMemory;
+  sweepOver({ ...(memory && { memory }), ...onDisk }, title, suite);
+}
+
 /** What a disk cannot make worse: it takes a minute there. */
 export function sweepInMemory(title: string, suite: (createStore: () => CreateStore) => void): void {
   sweepOver(inMemory, title, suite);
