@@ -76,6 +76,7 @@ export interface AgentEventMap {
   'input.applied': { readonly id: string; readonly step: number };
   /** Directly after `run.start`. */
   'agent.drift': AgentDrift;
+  /** Behind the `tool.done` of its call, which is stored in the save that makes `to` answer. */
   handoff: { readonly from: string; readonly to: string; readonly toolCallId: string };
   'provider.retry': { readonly attempt: number; readonly delayMs: number; readonly error: ErrorEvent };
   /** The run rejects with it; `run.done` follows. */

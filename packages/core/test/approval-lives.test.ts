@@ -18,7 +18,7 @@ const step: fc.Arbitrary<readonly CallKind[]> = fc
   .array(
     fc.tuple(
       fc.nat({ max: 1 }),
-      fc.constantFrom<CallKind>('pay', 'pay', 'mail', 'ask_question'),
+      fc.constantFrom<CallKind>('pay', 'pay', 'mail', 'ask_question', 'handoff'),
       fc.nat({ max: 1 }),
     ),
     { minLength: 1, maxLength: 4 },
@@ -46,7 +46,16 @@ const crash: fc.Arbitrary<CrashPoint> = fc
   .map(([[name, count], isBefore]) => ({ call: `${name}#${count}`, when: isBefore ? 'before' : 'after' }));
 
 const where = fc.record({
-  deploy: fc.constantFrom<Deploy>('same', 'same', 'same', 'same', 'drifted', 'strict', 'unequipped'),
+  deploy: fc.constantFrom<Deploy>(
+    'same',
+    'same',
+    'same',
+    'same',
+    'drifted',
+    'strict',
+    'unequipped',
+    'unstaffed',
+  ),
   dies: fc.option(crash, { nil: undefined, freq: 2 }),
 });
 const pick = fc.nat({ max: 3 });
@@ -74,6 +83,7 @@ const life = fc.record({
   steps: fc.array(step, { minLength: 1, maxLength: 2 }),
   expires: fc.boolean(),
   toolConcurrency: fc.constantFrom(1 as const, 'unbounded' as const),
+  gatesHandoffs: fc.boolean(),
   start: fc.option(crash, { nil: undefined, freq: 3 }),
   deeds: fc.array(deed, { maxLength: 12 }),
 });

@@ -6,18 +6,27 @@ import {
   type ApprovalRequest,
   type Checkpoint,
   type ErrorCode,
+  type LLMRequest,
   type Tool,
 } from '@lousho/contract';
 import { mockModel, type MockModel } from '@lousho/testing';
 import { crashingStore, type CrashPoint } from '@lousho/testing/crash';
 import { z } from 'zod';
 import type { Agent } from '../../src/index.ts';
-import { ApprovalLog, OPTIONS, argsOf, callId, type CallKind, type Given } from './approval-log.ts';
+import {
+  ApprovalLog,
+  OPTIONS,
+  argsOf,
+  callId,
+  whoAnswers,
+  type CallKind,
+  type Given,
+} from './approval-log.ts';
 import { letPass, until } from './wait.ts';
 import type { World } from './world.ts';
 
 /** The agent that a process has after a deploy. `strict` refuses to go on with a run that another one began. */
-export type Deploy = 'same' | 'drifted' | 'strict' | 'unequipped';
+export type Deploy = 'same' | 'drifted' | 'strict' | 'unequipped' | 'unstaffed';
 /** For a question the same words mean: answer, decline, answer with the other option. */
 export type Verdict = 'yes' | 'no' | 'changed';
 export type WrongWay = 'unknown' | 'malformed' | 'decided' | 'args' | 'answer' | 'word';
@@ -39,6 +48,8 @@ export interface Plan {
   readonly steps: readonly (readonly CallKind[])[];
   readonly expires: boolean;
   readonly toolConcurrency: 1 | 'unbounded';
+  /** Whether a person must agree to a handoff. */
+  readonly gatesHandoffs: boolean;
 }
 type Process = ReturnType<World['otherProcess']>;
 /** `died`: nobody knows how far it came. */
@@ -65,12 +76,12 @@ export class ApprovalLife {
     this.#other = other;
     this.#sessionId = sessionId;
     this.#plan = plan;
-    this.log = new ApprovalLog(plan.steps, plan.toolConcurrency);
-    const script = plan.steps.map((kinds, at) => ({
-      toolCalls: kinds.map((name, index) => ({
-        name,
+    this.log = new ApprovalLog(plan.steps, plan.toolConcurrency, plan.gatesHandoffs);
+    const script = plan.steps.map((kinds, at) => ({ tools }: LLMRequest) => ({
+      toolCalls: kinds.map((kind, index) => ({
+        name: kind === 'handoff' ? handoffAmong(tools) : kind,
         id: callId(index),
-        args: argsOf(name, at + 1, callId(index)),
+        args: argsOf(kind, at + 1, callId(index)),
       })),
     }));
     this.#model = mockModel([...script, 'Done.'], { answerBy: 'step' });
@@ -102,6 +113,7 @@ export class ApprovalLife {
     }
     const left = await this.#other.store.approvals.list({ sessionId: this.#sessionId });
     return [
+      ...this.#model.calls.flatMap(wrongHead),
       ...this.log.problemsOf((await this.#stored()) as Checkpoint),
       ...left.map(({ id }) => `The record ${id} is left behind.`),
     ];
@@ -200,6 +212,8 @@ export class ApprovalLife {
     // Too late is a denial, whatever else is wrong.
     if (this.#isLate(request)) return undefined;
     const isQuestion = kind === 'question';
+    if (way === 'args' && request.toolName.startsWith('handoff_to_'))
+      return { decision: { id, approved: true, args: 'much' }, code: 'LOUSHO_TOOL_ARGS_INVALID' };
     const field =
       way === 'args'
         ? {
@@ -260,7 +274,9 @@ export class ApprovalLife {
     const stored = await this.#stored();
     if (stored === null || stored.status === 'finished') return undefined;
     if (deploy === 'strict') return 'LOUSHO_AGENT_DRIFT';
-    if (deploy !== 'unequipped') return undefined;
+    if (deploy === 'same' || deploy === 'drifted') return undefined;
+    if (deploy === 'unstaffed' && stored.activeAgent !== undefined) return 'LOUSHO_RESUME_TOOL_MISSING';
+    const missing: CallKind = deploy === 'unequipped' ? 'mail' : 'handoff';
     const kinds = this.log.steps[stored.stepIndex - 1] ?? [];
     const at = stored.messages.findLastIndex(({ role }) => role === 'assistant');
     const needed = kinds.some((kind, index) => {
@@ -273,7 +289,7 @@ export class ApprovalLife {
       const hasResult =
         at + 1 + index < stored.messages.length ||
         stored.settledResults.some(({ toolCallId }) => toolCallId === id);
-      return kind === 'mail' && !isRejected && !hasResult;
+      return kind === missing && !isRejected && !hasResult;
     });
     return needed ? 'LOUSHO_RESUME_TOOL_MISSING' : undefined;
   }
@@ -283,8 +299,9 @@ export class ApprovalLife {
   /** A refusal leaves everything as it was: the checkpoint, its saves, the inbox, the world outside. */
   async #in({ deploy, dies }: Where, work: (agent: Agent) => Promise<unknown>): Promise<End> {
     const before = await this.#everything();
-    const { wasUnequipped } = this.log;
+    const { wasUnequipped, wasUnstaffed } = this.log;
     if (deploy === 'unequipped') this.log.wasUnequipped = true;
+    if (deploy === 'unstaffed') this.log.wasUnstaffed = true;
     const crashing = crashingStore(this.#other.store, { point: dies });
     const agent = this.#agent(deploy, { ...this.#other, store: crashing.store as Process['store'] });
     let end: End | undefined;
@@ -297,7 +314,7 @@ export class ApprovalLife {
     }
     const reached = await working;
     if (!(reached instanceof SDKError)) return reached;
-    this.log.wasUnequipped = wasUnequipped;
+    Object.assign(this.log, { wasUnequipped, wasUnstaffed });
     const after = await this.#everything();
     if (after !== before) this.log.problems.push(`${reached.code} changed ${before} to ${after}.`);
     return reached;
@@ -330,12 +347,17 @@ export class ApprovalLife {
   }
 
   #agent(deploy: Deploy, process: Pick<Process, 'agent' | 'store'>): Agent {
-    const tools = this.#tools();
+    const all = this.#tools();
+    const tools = deploy === 'unequipped' ? all.filter(({ name }) => name !== 'mail') : all;
+    const instructions = deploy === 'same' ? 'Serve.' : `Serve as ${deploy}.`;
+    const desk = {
+      ...{ name: 'desk', description: 'Helps.', instructions: `${DESK}: ${instructions}`, tools },
+      needsApproval: this.#plan.gatesHandoffs,
+    };
     return process.agent({
       store: process.store,
       provider: this.#model,
-      instructions: deploy === 'same' ? 'Serve.' : `Serve as ${deploy}.`,
-      tools: deploy === 'unequipped' ? tools.filter(({ name }) => name !== 'mail') : tools,
+      ...{ instructions, tools, handoffs: deploy === 'unstaffed' ? [] : [desk] },
       askQuestion: true,
       onAgentDrift: deploy === 'strict' ? 'error' : 'ignore',
       toolConcurrency: this.#plan.toolConcurrency,
@@ -357,6 +379,20 @@ export class ApprovalLife {
       }),
     );
   }
+}
+
+const DESK = 'At the desk';
+
+function handoffAmong(tools: LLMRequest['tools']): string {
+  return tools.find(({ name }) => name.startsWith('handoff_to_'))?.name ?? 'handoff_to_desk';
+}
+
+/** Whoever answers speaks with its own instructions. */
+function wrongHead({ messages }: LLMRequest): readonly string[] {
+  const [first] = messages;
+  const isDesk = first?.role === 'system' && first.content.startsWith(DESK);
+  const who = whoAnswers(messages);
+  return (who === 'desk') === isDesk ? [] : [`${who ?? 'the agent'} has the instructions of somebody else.`];
 }
 
 async function endOf(work: Promise<unknown>): Promise<End> {
