@@ -2,6 +2,7 @@
 import {
   ConfigurationError,
   checkpointIdOfApproval,
+  classifyCheckpointId,
   type ApprovalDecision,
   type ApprovalRecord,
   type ApprovalRequest,
@@ -15,11 +16,13 @@ import {
   planDecision,
   streamPlan,
   type DecisionWiring,
+  type OrderPlan,
 } from '@lousho/executor/wiring';
 import type { AgentParts } from './agent-config.ts';
 import type { AbortOptions, Approvals } from './agent.ts';
 import { decidePauses } from './approve.ts';
 import type { LiveRuns } from './live-runs.ts';
+import { partsOf } from './session-parts.ts';
 import { turnAt } from './session-turns.ts';
 
 export function agentApprovals(parts: AgentParts, live: LiveRuns): Approvals {
@@ -41,17 +44,22 @@ export function agentApprovals(parts: AgentParts, live: LiveRuns): Approvals {
   };
 }
 
+/** What a session adds to the order. */
+type AdaptPlan = (plan: OrderPlan) => Promise<OrderPlan>;
+
 /** What the run comes to when the agent's `approve` has decided what it decides. */
 export function decideInCode(
   parts: AgentParts,
   live: LiveRuns,
   result: ExecutionResult,
   options: AbortOptions,
+  adapt?: AdaptPlan,
 ): Promise<ExecutionResult> {
   return decidePauses(result, {
     approve: parts.approve,
     find: (id) => findWaiting(parts, id),
-    decide: async (decision) => decide({ ...wire(parts, live, decision, options), decidedBy: 'callback' }),
+    decide: async (decision) =>
+      decide({ ...wire(parts, live, decision, options), decidedBy: 'callback' }, adapt),
   });
 }
 
@@ -62,12 +70,13 @@ export function denyExpired(parts: AgentParts, live: LiveRuns, id: string): Prom
 
 /** @throws LOUSHO_SHUTDOWN, LOUSHO_CONFIG_MISSING_APPROVAL_STORE */
 function wire(
-  parts: AgentParts,
+  agent: AgentParts,
   live: LiveRuns,
   decision: ApprovalDecision,
   { signal }: AbortOptions,
 ): DecisionWiring {
   live.requireOpen();
+  const parts = partsOfApproval(agent, (decision as ApprovalDecision | undefined)?.id);
   const inbox = requireInbox(parts);
   const { checkpoints: store, source, engine } = parts;
   return {
@@ -83,10 +92,22 @@ function wire(
   };
 }
 
-async function decide(wired: DecisionWiring): Promise<ExecutionResult> {
-  const result = await executePlan(await planDecision(wired));
+async function decide(wired: DecisionWiring, adapt?: AdaptPlan): Promise<ExecutionResult> {
+  const plan = await planDecision(wired);
+  const result = await executePlan(adapt === undefined ? plan : await adapt(plan));
   if (result === null) throw new Error('Invariant: a decision gave no result');
   return result;
+}
+
+/** A session may have a store of its own. */
+function partsOfApproval(parts: AgentParts, id: unknown): AgentParts {
+  const checkpointId = typeof id === 'string' ? checkpointIdOfApproval(id) : undefined;
+  return checkpointId === undefined ? parts : partsOfRun(parts, checkpointId);
+}
+
+function partsOfRun(parts: AgentParts, checkpointId: string): AgentParts {
+  const named = classifyCheckpointId(checkpointId);
+  return named.kind === 'session' ? partsOf(parts, named.sessionId) : parts;
 }
 
 function ignore(): void {
@@ -109,7 +130,8 @@ async function listWaiting(
   return waiting;
 }
 
-async function findWaiting(parts: AgentParts, id: string): Promise<ApprovalRequest | undefined> {
+async function findWaiting(agent: AgentParts, id: string): Promise<ApprovalRequest | undefined> {
+  const parts = partsOfApproval(agent, id);
   if (typeof id !== 'string' || checkpointIdOfApproval(id) === undefined) return undefined;
   const record = await requireInbox(parts).load(id);
   return record && (await isWaitedOn(parts.checkpoints, record)) ? requestOf(record) : undefined;
@@ -118,13 +140,16 @@ async function findWaiting(parts: AgentParts, id: string): Promise<ApprovalReque
 type IsWaiting = (record: ApprovalRecord) => boolean | Promise<boolean>;
 
 /** From the headers of the paused runs, all at once, where the store gives them. Only what they do not explain is loaded: leftovers. */
-async function waitingIn({ checkpoints: store }: AgentParts): Promise<IsWaiting> {
+async function waitingIn(parts: AgentParts): Promise<IsWaiting> {
+  const { checkpoints: store } = parts;
   const headers = await store?.listHeaders?.({ status: 'awaiting-approval' });
-  if (headers === undefined) return (record) => isWaitedOn(store, record);
+  const lookUp: IsWaiting = (record) =>
+    isWaitedOn(partsOfRun(parts, record.checkpointId).checkpoints, record);
+  if (headers === undefined) return lookUp;
   const ids = new Set(
     headers.flatMap(({ header }) => (header?.status === 'awaiting-approval' ? header.approvalIds : [])),
   );
-  return (record) => ids.has(record.id) || isWaitedOn(store, record);
+  return (record) => ids.has(record.id) || lookUp(record);
 }
 
 /** A record that its run does not wait on is a leftover: hidden. One whose run cannot be read is shown: deciding it says why. */

@@ -1,7 +1,7 @@
 /** Wires stores, tools and the engine into the object that applications hold. */
 import { ConfigurationError, type AgentRun, type ExecutionResult } from '@lousho/contract';
 import { executePlan, streamPlan, type OrderPlan } from '@lousho/executor/wiring';
-import { resolveAgentConfig, type AgentConfig } from './agent-config.ts';
+import { resolveAgentConfig, type AgentConfig, type AgentParts } from './agent-config.ts';
 import type { Agent } from './agent.ts';
 import { agentApprovals, decideInCode } from './approvals.ts';
 import { fireSchedule } from './fire-schedule.ts';
@@ -9,6 +9,7 @@ import { LiveRuns } from './live-runs.ts';
 import { pendingRuns } from './pending-runs.ts';
 import { planInput, planOnce, planResume } from './plan-run.ts';
 import { startRecovery } from './recover.ts';
+import { partsOf } from './session-parts.ts';
 import { openSession } from './session.ts';
 import { startSchedules } from './start-schedules.ts';
 import { hasTurn, resumeTurn } from './session-turns.ts';
@@ -28,9 +29,9 @@ export function createAgent(config: AgentConfig): Agent {
     },
     async resume(sessionId, options = {}) {
       const plan = planResume(parts, live, sessionId, options);
-      const isTurn = options.kind !== 'run' && (await hasTurn(parts.sessions, sessionId));
+      const isTurn = options.kind !== 'run' && (await hasTurn(partsOf(parts, sessionId).sessions, sessionId));
       const result = isTurn
-        ? await resumeTurn({ parts, live }, sessionId, options)
+        ? await resumeTurn({ parts: turnParts(parts, sessionId), live }, sessionId, options)
         : options.kind === 'session'
           ? null
           : await executePlan(plan);
@@ -54,6 +55,12 @@ export function createAgent(config: AgentConfig): Agent {
       await live.shutDown(timeoutMs);
     },
   };
+}
+
+/** Where the turns of this session lie. */
+function turnParts(parts: AgentParts, sessionId: string): AgentParts {
+  const own = partsOf(parts, sessionId);
+  return { ...own, checkpoints: own.sessions.turns };
 }
 
 async function sendAndWait(plan: OrderPlan): Promise<ExecutionResult> {

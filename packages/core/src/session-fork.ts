@@ -1,5 +1,12 @@
 /** Branching off from a conversation: a session of its own that begins with the transcript up to a step. */
-import { SDKError, deepFreeze, turnCheckpointId, type Clock, type SessionRecord } from '@lousho/contract';
+import {
+  SDKError,
+  assertSessionId,
+  deepFreeze,
+  turnCheckpointId,
+  type Clock,
+  type SessionRecord,
+} from '@lousho/contract';
 import { stepsOf } from './session-history.ts';
 import type { SessionParts } from './session-parts.ts';
 import { newTranscript } from './transcripts.ts';
@@ -35,6 +42,8 @@ export async function saveFork(
 ): Promise<string> {
   for (let n = 1; ; n += 1) {
     const id = wanted ?? `${kept.id}-fork-${n}`;
+    // Before anything is stored: the default may be too long.
+    assertSessionId(id);
     if (await saveAs(parts, { ...kept, id }, clock)) return id;
     if (wanted !== undefined) throw new SDKError('LOUSHO_SESSION_EXISTS', { sessionId: wanted });
   }

@@ -1,5 +1,11 @@
 /** What the sessions of one agent share: where transcripts and turns lie, and which turns are under way. */
-import type { AgentStore, CheckpointStore, ExecutionResult, SessionStore } from '@lousho/contract';
+import type {
+  AgentStore,
+  ApprovalStore,
+  CheckpointStore,
+  ExecutionResult,
+  SessionStore,
+} from '@lousho/contract';
 import { ephemeralCheckpoints, type ApplicationCall } from '@lousho/executor/wiring';
 import { transcriptsOf } from './transcripts.ts';
 
@@ -12,7 +18,7 @@ export interface SessionParts {
   /** The newest turn of each session that this process executes or is about to, by session id. */
   readonly active: Map<string, ActiveTurn>;
   /** Of sessions with a store of their own, by session id. */
-  readonly elsewhere: Map<string, SessionParts>;
+  readonly elsewhere: Map<string, OwnParts & { readonly store: AgentStore }>;
   readonly sweptUpTo: SweptTurns;
 }
 
@@ -33,6 +39,21 @@ export class SweptTurns {
   isSwept(sessionId: string, turn: number): boolean {
     return this.#turns.get(sessionId) === turn;
   }
+}
+
+/** What a session with a store of its own has in place of the agent's parts. */
+export interface OwnParts {
+  readonly checkpoints: CheckpointStore | undefined;
+  readonly approvals: ApprovalStore | undefined;
+  readonly sessions: SessionParts;
+}
+
+/** The parts with which a session is executed, resumed and decided, whichever object that is asked of. */
+export function partsOf<Parts extends OwnParts>(parts: Parts, sessionId: string): Parts {
+  const own = parts.sessions.elsewhere.get(sessionId);
+  if (own === undefined) return parts;
+  const { checkpoints, approvals, sessions } = own;
+  return { ...parts, checkpoints, approvals, sessions };
 }
 
 export interface ActiveTurn {

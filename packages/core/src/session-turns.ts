@@ -7,6 +7,7 @@ import {
   type AgentEvent,
   type Checkpoint,
   type ExecutionResult,
+  type Message,
   type RunLimits,
   type SessionRecord,
 } from '@lousho/contract';
@@ -25,16 +26,16 @@ import type { AgentParts } from './agent-config.ts';
 import type { AbortOptions } from './agent.ts';
 import type { LiveRuns } from './live-runs.ts';
 import { planResume } from './plan-run.ts';
-import type { SessionParts } from './session-parts.ts';
+import { partsOf, type SessionParts } from './session-parts.ts';
 import { SessionTurn } from './session-turn.ts';
 import { loadTranscript } from './transcripts.ts';
 
 /** The turn that a checkpoint id names; `undefined` when it is not one. */
-export function turnAt({ sessions, engine }: AgentParts, checkpointId: string): SessionTurn | undefined {
+export function turnAt(parts: AgentParts, checkpointId: string): SessionTurn | undefined {
   const named = classifyCheckpointId(checkpointId);
   if (named.kind !== 'session') return undefined;
   const { sessionId, turn } = named;
-  return new SessionTurn(sessions.elsewhere.get(sessionId) ?? sessions, sessionId, turn, engine.ports.clock);
+  return new SessionTurn(partsOf(parts, sessionId).sessions, sessionId, turn, parts.engine.ports.clock);
 }
 
 /** Whether a turn of this session is stored: unfinished, or over and not yet in the transcript. */
@@ -50,7 +51,9 @@ export interface TurnWiring {
   readonly live: LiveRuns;
   /** Over the whole session. */
   readonly limits?: RunLimits | undefined;
-  readonly listeners?: Iterable<(event: AgentEvent) => void> | undefined;
+  readonly listeners?: readonly ((event: AgentEvent) => void)[] | undefined;
+  /** What the turn comes to when code has decided its pauses; before anybody else has a turn. */
+  readonly decide?: ((result: ExecutionResult) => Promise<ExecutionResult>) | undefined;
 }
 
 /** Continues the unfinished turn. `null` when there is none; one that is over and not in the transcript gets there. */
@@ -87,10 +90,10 @@ export async function takeInput(
       if (isRetry(plan.request, order.request) && record.lastTurn !== undefined)
         return turnResult(record, record.lastTurn, id);
       const result = (await comesFirst(sessions, record, order.request))
-        ? await finishFirst(wiring, id, { signal }, call)
+        ? await finishFirst(wiring, id, call)
         : await perform(turnPlan(wiring, order, record), call);
       // `null`: something else is over now, here or by another process. What the session needs next is looked at again.
-      if (result !== null) return result;
+      if (result !== null) return wiring.decide === undefined ? result : await wiring.decide(result);
     }
   });
 }
@@ -99,16 +102,25 @@ type InputRequest = OrderPlan['request'];
 
 /** Without what the session holds already. */
 function newInput(request: InputRequest, record: SessionRecord): InputRequest {
-  return request.type === 'send'
-    ? { ...request, messages: newMessages(record, request.messages, request.inputId) }
-    : request;
+  // The system messages of the first input stay in the transcript.
+  if (request.type !== 'send' || record.messages.length === 0) return request;
+  const { messages: given, inputId } = request;
+  const isKnown = inputId !== undefined && record.inputIds.includes(inputId);
+  const left = newMessages(record, given, inputId);
+  const isStopped = record.lastTurn?.finishReason === 'aborted' && left.length === 0 && !isKnown;
+  return { ...request, messages: isStopped ? lastWords(given) : left };
+}
+
+/** A person stopped the answer to these words: said again, they want one. */
+function lastWords(messages: readonly Message[]): readonly Message[] {
+  const said = messages.filter(({ role }) => role !== 'system');
+  return said.slice(said.findLastIndex(({ role }) => role !== 'user') + 1);
 }
 
 /** Everything that was given is in the session. */
 function isRetry(given: InputRequest, left: InputRequest): boolean {
-  return (
-    given.type === 'send' && left.type === 'send' && given.messages.length > 0 && left.messages.length === 0
-  );
+  if (given.type !== 'send' || left.type !== 'send') return false;
+  return given.messages.some(({ role }) => role !== 'system') && left.messages.length === 0;
 }
 
 /** Whether a turn is unfinished that this input does not belong to. @throws LOUSHO_SESSION_TURN_FAILED */
@@ -129,30 +141,48 @@ async function comesFirst(
 async function finishFirst(
   wiring: TurnWiring,
   id: string,
-  options: AbortOptions,
   { stop }: ApplicationCall,
 ): Promise<ExecutionResult | null> {
-  const result = await resumeTurn(wiring, id, options);
-  return stop.current === undefined ? null : result;
+  // However the call is aborted, by its signal or by its handle. A shutdown reaches the turn by itself.
+  const aborted = new AbortController();
+  const follow = (): void => {
+    if (stop.current?.type === 'abort') aborted.abort(stop.current.reason);
+  };
+  follow();
+  stop.requested.addEventListener('abort', follow, { once: true });
+  try {
+    const result = await resumeTurn(wiring, id, { signal: aborted.signal });
+    return stop.current === undefined ? null : result;
+  } finally {
+    stop.requested.removeEventListener('abort', follow);
+  }
 }
 
 /** The order for the next turn of the session. */
-function turnPlan(
-  { parts: { sessions, engine }, limits, listeners }: TurnWiring,
-  plan: OrderPlan,
-  record: SessionRecord,
-): OrderPlan {
+function turnPlan(wiring: TurnWiring, plan: OrderPlan, record: SessionRecord): OrderPlan {
+  const { sessions, engine } = wiring.parts;
   const conversation = new SessionTurn(sessions, record.id, record.turn, engine.ports.clock);
-  return {
+  return ofSession(wiring, record, {
     ...plan,
     checkpointId: conversation.checkpointId,
     store: sessions.turns,
     isEphemeral: sessions.isEphemeral,
     conversation,
+  });
+}
+
+/** What a session adds to every order of its turns. */
+export function ofSession(
+  { limits, listeners }: Pick<TurnWiring, 'limits' | 'listeners'>,
+  record: SessionRecord,
+  plan: OrderPlan,
+): OrderPlan {
+  return {
+    ...plan,
     ...(limits === undefined
       ? undefined
       : { engine: { ...plan.engine, sessionLimits: { limits, usage: record.usage } } }),
-    ...(listeners === undefined ? undefined : { listeners: [...listeners] }),
+    ...(listeners === undefined ? undefined : { listeners }),
   };
 }
 

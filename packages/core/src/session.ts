@@ -34,9 +34,9 @@ import { saveFork, transcriptUpTo } from './session-fork.ts';
 import { stepsOf, type SessionHistoryEntry } from './session-history.ts';
 import { sessionParts } from './session-parts.ts';
 import { clearSession, discardTurn } from './session-removal.ts';
-import { resumeTurn, takeInput } from './session-turns.ts';
+import { ofSession, resumeTurn, takeInput } from './session-turns.ts';
 import { loadTranscript } from './transcripts.ts';
-import { joinActiveTurn } from './turn-policy.ts';
+import { joinActiveTurn, whileActive } from './turn-policy.ts';
 
 type TurnOptions = Omit<SendOptions, 'sessionId'>;
 
@@ -45,17 +45,20 @@ export function openSession(parts: AgentParts, live: LiveRuns, options: SessionO
   requireSessionOptions(options);
   const own = options.store === undefined ? parts : withStore(parts, options);
   // Without a store the turns lie in memory of the agent, which then is where everything of the session is looked for.
-  return new Session({ ...own, checkpoints: own.sessions.turns }, live, options);
+  return new Session({ ...own, checkpoints: own.sessions.turns }, live, options, parts);
 }
 
 class Session implements AgentSession {
   readonly id: string;
   readonly #parts: AgentParts;
+  readonly #agent: AgentParts;
   readonly #live: LiveRuns;
   readonly #options: SessionOptions;
-  readonly #listeners = new Set<(event: AgentEvent) => void>();
+  readonly #listeners = new Set<{ readonly listener: (event: AgentEvent) => void }>();
 
-  constructor(parts: AgentParts, live: LiveRuns, options: SessionOptions) {
+  /** @param agent without what the session has in place of it: what a fork is opened with */
+  constructor(parts: AgentParts, live: LiveRuns, options: SessionOptions, agent: AgentParts) {
+    this.#agent = agent;
     this.id = options.id;
     this.#parts = parts;
     this.#live = live;
@@ -64,23 +67,27 @@ class Session implements AgentSession {
 
   async send(input: AgentInput, options: TurnOptions = {}): Promise<ExecutionResult> {
     const plan = this.#plan(input, options);
-    const result = await joinActiveTurn(this.#parts.sessions, this.#options, plan, (isUnderWay) =>
-      executeWork(this.#clock, (call) => isUnderWay(call.input, this.#take(plan, call))),
+    const decide = (result: ExecutionResult): Promise<ExecutionResult> => this.#decide(result, options);
+    return joinActiveTurn(this.#parts.sessions, this.#options, plan, (isUnderWay) =>
+      executeWork(this.#clock, (call) => isUnderWay(call.input, this.#take(plan, call, decide))),
     );
-    return decideInCode(this.#parts, this.#live, result, options);
   }
 
   stream(input: AgentInput, options: TurnOptions = {}): AgentRun {
     const plan = this.#plan(input, options);
-    return streamWork(this.#clock, (call) => this.#take(plan, call));
+    return streamWork(this.#clock, (call) =>
+      whileActive(this.#parts.sessions, this.id, { input: call.input, result: this.#take(plan, call) }),
+    );
   }
 
   async resume(options: AbortOptions = {}): Promise<ExecutionResult | null> {
+    requireOptions(options, { signal: true });
     const result = await resumeTurn(this.#wiring, this.id, options);
-    return result && decideInCode(this.#parts, this.#live, result, options);
+    return result && this.#decide(result, options);
   }
 
   streamResume(options: AbortOptions = {}): AgentRun {
+    requireOptions(options, { signal: true });
     return streamWork(this.#clock, (call) => resumeTurn(this.#wiring, this.id, options, call));
   }
 
@@ -107,11 +114,12 @@ class Session implements AgentSession {
     readonly fromStep: number;
     readonly newSessionId?: string | undefined;
   }): Promise<AgentSession> {
+    requireOptions(options, { fromStep: true, newSessionId: true });
     const { fromStep, newSessionId } = options;
     if (newSessionId !== undefined) assertSessionId(newSessionId);
     const kept = transcriptUpTo(await this.#transcript(), fromStep);
     const id = await saveFork(this.#parts.sessions, kept, newSessionId, this.#clock);
-    return openSession(this.#parts, this.#live, { ...this.#options, id });
+    return openSession(this.#agent, this.#live, { ...this.#options, id });
   }
 
   discardPending(): Promise<boolean> {
@@ -124,8 +132,10 @@ class Session implements AgentSession {
 
   on(listener: (event: AgentEvent) => void): () => void {
     if (typeof listener !== 'function') refuse('listener', listener, 'a function');
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    // One of its own each time: given twice, it ends twice.
+    const own = { listener };
+    this.#listeners.add(own);
+    return () => void this.#listeners.delete(own);
   }
 
   get #clock() {
@@ -133,7 +143,18 @@ class Session implements AgentSession {
   }
 
   get #wiring() {
-    return { parts: this.#parts, live: this.#live, limits: this.#options.limits, listeners: this.#listeners };
+    // Also in the middle of a turn nothing comes any more once it was ended.
+    const listeners = [...this.#listeners].map((own) => (event: AgentEvent) => {
+      if (this.#listeners.has(own)) own.listener(event);
+    });
+    return { parts: this.#parts, live: this.#live, limits: this.#options.limits, listeners };
+  }
+
+  /** What the agent's `approve` lets the turn come to: still a turn of this session, under its limits. */
+  #decide(result: ExecutionResult, options: AbortOptions): Promise<ExecutionResult> {
+    return decideInCode(this.#parts, this.#live, result, options, async (plan) =>
+      ofSession(this.#wiring, await this.#transcript(), plan),
+    );
   }
 
   /** @throws synchronously what `Agent.send` does for wrong options */
@@ -141,8 +162,14 @@ class Session implements AgentSession {
     return planInput(this.#parts, this.#live, input, { ...options, sessionId: this.id });
   }
 
-  #take(plan: OrderPlan, call: ApplicationCall): Promise<ExecutionResult> {
-    return this.#live.while(call.stop, () => takeInput(this.#wiring, { ...plan, onStart: undefined }, call));
+  #take(
+    plan: OrderPlan,
+    call: ApplicationCall,
+    decide?: (result: ExecutionResult) => Promise<ExecutionResult>,
+  ): Promise<ExecutionResult> {
+    return this.#live.while(call.stop, () =>
+      takeInput({ ...this.#wiring, decide }, { ...plan, onStart: undefined }, call),
+    );
   }
 
   #transcript(): Promise<SessionRecord> {
@@ -165,6 +192,13 @@ function requireSessionOptions(options: SessionOptions): void {
   if (store !== undefined) requireStore(store);
 }
 
+/** @throws LOUSHO_CONFIG_INVALID: what is mistyped would be left out in silence */
+function requireOptions<Options extends object>(options: Options, names: OptionNames<Options>): void {
+  const given: unknown = options;
+  if (typeof given !== 'object' || given === null) refuse('options', given, 'an object');
+  requireKnownOptions('', options, names);
+}
+
 /** The agent's parts with those of the session's own store in their place. */
 function withStore(parts: AgentParts, { id, store = {} }: SessionOptions): AgentParts {
   const merged = {
@@ -173,10 +207,13 @@ function withStore(parts: AgentParts, { id, store = {} }: SessionOptions): Agent
     ...(parts.store?.sessions === undefined ? undefined : { sessions: parts.store.sessions }),
     ...store,
   };
-  const sessions = sessionParts(merged);
+  const known = parts.sessions.elsewhere.get(id);
+  // All objects of one session know of each other's turns.
+  const sessions = known?.store === store ? known.sessions : sessionParts(merged);
   // Whoever resumes or decides a turn of it through the agent finds the same transcript.
-  parts.sessions.elsewhere.set(id, sessions);
-  return { ...parts, checkpoints: merged.checkpoints, approvals: merged.approvals, sessions };
+  const own = { checkpoints: merged.checkpoints, approvals: merged.approvals, sessions };
+  parts.sessions.elsewhere.set(id, { ...own, store });
+  return { ...parts, ...own };
 }
 
 function refuse(option: string, got: unknown, want: string): never {

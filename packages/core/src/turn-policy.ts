@@ -2,7 +2,7 @@
 import { SDKError, type ExecutionResult, type UserMessage } from '@lousho/contract';
 import { isInsideLine, type ApplicationCall, type OrderPlan } from '@lousho/executor/wiring';
 import type { SessionOptions } from './agent-session.ts';
-import type { SessionParts } from './session-parts.ts';
+import type { ActiveTurn, SessionParts } from './session-parts.ts';
 
 /** Says that a turn is under way, from before it begins until it ends. */
 type UnderWay = (
@@ -30,15 +30,21 @@ export async function joinActiveTurn(
     const result = await turn.result;
     if (isTaken) return result;
   }
-  return takeOwnTurn(async (input, result) => {
-    const mine = { input, result };
-    active.set(id, mine);
-    try {
-      return await result;
-    } finally {
-      if (active.get(id) === mine) active.delete(id);
-    }
-  });
+  return takeOwnTurn((input, result) => whileActive({ active }, id, { input, result }));
+}
+
+/** Others can join it, from before it begins until it ends. */
+export async function whileActive(
+  { active }: Pick<SessionParts, 'active'>,
+  id: string,
+  mine: ActiveTurn,
+): Promise<ExecutionResult> {
+  active.set(id, mine);
+  try {
+    return await mine.result;
+  } finally {
+    if (active.get(id) === mine) active.delete(id);
+  }
 }
 
 /** One message of the user can join a turn; several, or one with an `inputId`, take a turn of their own. */
