@@ -1,6 +1,7 @@
 /** A crash before and after each store call of a handoff: it took place or it did not, never half, and whoever answered goes on. */
 import {
   defineTool,
+  handoffMark,
   resultOf,
   type Checkpoint,
   type ExecutionResult,
@@ -59,9 +60,8 @@ async function decide(agent: Agent, id: string, { rejects = [] }: Story): Promis
 
 /** Who answers, what it says, what it is recognised by and the result of the last handoff are of one and the same moment. */
 function expectWhole(checkpoint: Checkpoint): void {
-  const last = checkpoint.messages.map(resultOf).findLast((result) => result?.providerMetadata !== undefined);
-  const mark = last?.providerMetadata?.lousho as { readonly handoff: { readonly to: string } } | undefined;
-  const isBilling = mark?.handoff.to === 'billing';
+  const marks = checkpoint.messages.map(resultOf).map((result) => result && handoffMark(result));
+  const isBilling = marks.findLast((mark) => mark !== undefined)?.to === 'billing';
   expect(whoAnswers(checkpoint)).toBe(isBilling ? 'billing: Count.' : 'the agent itself: Serve.');
   expect(checkpoint.fingerprint?.model).toBe(isBilling ? 'billing-model' : 'clerk-model');
 }
@@ -92,11 +92,25 @@ function agentOf({ store, ports, effect }: CrashWorld, story: Story): Agent {
         provider: model('billing-model'),
         instructions: 'Count.',
         tools: [tool('count', false), tool('refund', true)],
+        subagents: [
+          {
+            name: 'auditor',
+            description: 'Audits.',
+            provider: mockModel(auditing, { modelId: 'auditor-model', answerBy: 'step' }),
+            tools: [tool('audit', false), tool('approve', true)],
+          },
+        ],
         needsApproval: story.needsApproval,
       },
     ],
   });
 }
+
+/** What the sub-agent of billing does. */
+const auditing: readonly MockResponse[] = [
+  { toolCalls: [{ name: 'audit' }, { name: 'approve' }] },
+  'Audited.',
+];
 
 const handOver = { name: 'handoff_to_billing' };
 const handBack = { name: 'handoff_to_clerk' };
@@ -159,6 +173,23 @@ sweepInMemory('a crash at every store call', (createStore) => {
       },
     });
   });
+
+  it('of a sub-agent of the target that waits for a person', async () => {
+    await sweep(createStore(), {
+      script: [
+        { toolCalls: [handOver, { name: 'look' }] },
+        { toolCalls: [{ name: 'task', args: { agent: 'auditor', prompt: 'Audit.' } }, { name: 'count' }] },
+        'Done.',
+      ],
+      answers: 'billing',
+      check(end, { effects, checkpoints }) {
+        expect(end.usage.delegated).toMatchObject({ runs: 1, modelCalls: 2 });
+        expect(outcomes(end)[2]).toContain('Audited.');
+        expect(effects.get('approve') ?? 0).toBeLessThanOrEqual(1);
+        expect(checkpoints).toHaveLength(1);
+      },
+    });
+  }, 60_000);
 
   it('of a handoff that a person rejects', async () => {
     await sweep(createStore(), {

@@ -14,9 +14,10 @@ import {
   thrown,
   typesOf,
 } from './support/read.ts';
+import { watchedRecovery } from './support/recovery.ts';
 import { givenShop, handoffCalls, toBilling, whoAnswers } from './support/shop.ts';
 import { deferred, gatedTool, spyTool } from './support/tools.ts';
-import { until } from './support/wait.ts';
+import { letPass, until } from './support/wait.ts';
 import { onEveryStore } from './support/world.ts';
 
 onEveryStore('a handoff', (world) => {
@@ -455,6 +456,21 @@ onEveryStore('a run that was handed over', (world) => {
     const result = await world.otherProcess().agent(config).resume('a');
     expect(result).toMatchObject({ agentName: 'billing', text: 'Billing again.', steps: 2 });
     expect(lines(billing.calls.at(-1)?.messages ?? [])[0]).toBe('system Count.');
+  });
+
+  it('is recovered by every replica of the agent that lists the target, and by no other', async () => {
+    const { config } = await givenInterrupted(mockModel([new Error('down'), 'Billing again.']));
+    const { handoffs: _handoffs, ...alone } = config;
+    const stranger = watchedRecovery(world.agent({ ...alone, name: 'billing' }));
+    await world.clock.advance(60_000);
+    await stranger.stop();
+    expect([stranger.recovered, stranger.errors]).toEqual([[], []]);
+    const recovery = watchedRecovery(world.otherProcess().agent(config), {
+      onRecovered: () => void recovery.stop(),
+    });
+    await letPass(world.clock, recovery.done);
+    expect(recovery.recovered).toEqual(['a: Billing again.']);
+    expect(await world.stored('a')).toMatchObject({ status: 'finished', activeAgent: 'billing' });
   });
 
   it('is compared with the target: another clerk is no drift, another billing is', async () => {
