@@ -114,6 +114,15 @@ export class EventLogs {
     }
   }
 
+  /** The state as it is known here while nobody has touched the log; else it is read. @throws as `load` */
+  async current(id: string): Promise<Checkpoint | null> {
+    const known = this.#known.get(id);
+    if (known?.checkpoint === undefined) return this.load(id);
+    const listing = await this.folderOf(id).list();
+    const isNewest = listing?.topLog === known.number && listing.topLease <= known.number;
+    return isNewest && (await known.file.isUntouched()) ? known.checkpoint : this.load(id);
+  }
+
   /** Reads the log whole and checks it. `null` when there is no state. @throws LOUSHO_CHECKPOINT_CORRUPT, LOUSHO_STORE_* */
   async load(id: string): Promise<Checkpoint | null> {
     const { generations } = this.#deps;

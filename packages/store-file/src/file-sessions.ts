@@ -61,7 +61,8 @@ export class FileSessions implements SessionStore {
     const { operations, format, queue, logs } = this.#deps;
     return operations.perform({ name: 'sessions.load', id, kind: 'read' }, async () => {
       await format.assertReadable();
-      const state = await queue.run(id, () => logs.load(id));
+      // As it is known, when nobody else wrote it: each turn of a long conversation would read it whole.
+      const state = await queue.run(id, () => logs.current(id));
       return state === null ? null : deepFreeze(sessionOfCheckpoint(state, id));
     });
   }

@@ -9,6 +9,8 @@ export interface FileStat {
   readonly isFolder: boolean;
   /** Since it was last written. */
   readonly ageMs: number;
+  /** When it was last written, by the clock of the file system. */
+  readonly writtenAtMs: number;
 }
 
 /** `read` and `append` want a file that exists; `update` writes where it is told; `new` makes one and appends to it. */
@@ -82,6 +84,7 @@ export function fileStatOf(stats: fs.Stats): FileStat {
   return {
     size: stats.size,
     identity: `${stats.dev}:${stats.ino}`,
+    writtenAtMs: stats.mtimeMs,
     isFolder: stats.isDirectory(),
     ageMs: platformClock.wallMs() - stats.mtimeMs,
   };

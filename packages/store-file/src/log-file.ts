@@ -20,12 +20,17 @@ const MAX_LOG_LENGTH = 2 ** 31 - 1;
 
 export class LogFile implements FileOnDisk {
   readonly scan = new LogScan();
+  /** When what was seen of it was written. */
+  #writtenAtMs: number;
 
   private constructor(
     readonly disk: Disk,
     readonly path: string,
     readonly identity: string,
-  ) {}
+    writtenAtMs: number,
+  ) {
+    this.#writtenAtMs = writtenAtMs;
+  }
 
   /** The file as it is now, with its saves. `undefined` when there is none. */
   static async read(
@@ -33,10 +38,20 @@ export class LogFile implements FileOnDisk {
     path: string,
   ): Promise<{ readonly file: LogFile; readonly saves: ScannedSave[] } | undefined> {
     return disk.useIfThere(path, 'read', async (fd) => {
-      const { identity, size } = await disk.fs.stat(fd);
-      const file = new LogFile(disk, path, identity);
+      const { identity, size, writtenAtMs } = await disk.fs.stat(fd);
+      const file = new LogFile(disk, path, identity, writtenAtMs);
       return { file, saves: file.scan.feed(await disk.readRange(fd, 0, size)) };
     });
+  }
+
+  /** Whether nobody has touched it since: neither a writer of ours nor anybody else. */
+  async isUntouched(): Promise<boolean> {
+    const stat = await this.disk.statIfThere(this.path);
+    return (
+      stat?.identity === this.identity &&
+      stat.size === this.scan.size &&
+      stat.writtenAtMs === this.#writtenAtMs
+    );
   }
 
   /**
@@ -110,7 +125,10 @@ export class LogFile implements FileOnDisk {
       if (!sync) return (await fs.stat(fd)).size === size + bytes.length;
       if (isSynced) await fs.syncData(fd);
       const atPath = await this.disk.statIfThere(this.path);
-      if (atPath?.identity === this.identity) return atPath.size === size + bytes.length;
+      if (atPath?.identity === this.identity) {
+        this.#writtenAtMs = atPath.writtenAtMs;
+        return atPath.size === size + bytes.length;
+      }
       // Whoever takes a log away seals it first. If nothing is behind the save, nobody of us did.
       if ((await fs.stat(fd)).size === size + bytes.length)
         throw new SDKError('LOUSHO_STORE_REPLACED', { path: this.path });

@@ -74,7 +74,7 @@ function variantOf(bytes: () => Buffer): Partial<FileSystem> {
     open: async (file, mode) => (file.endsWith('.jsonl') ? fake : nodeFileSystem.open(file, mode)),
     stat: async (file) =>
       file === fake
-        ? { size: bytes().length, identity: 'variant', isFolder: false, ageMs: 0 }
+        ? { size: bytes().length, identity: 'variant', isFolder: false, ageMs: 0, writtenAtMs: 0 }
         : nodeFileSystem.stat(file),
     read: async (fd, into, position) =>
       fd === fake ? bytes().copy(into, 0, position) : nodeFileSystem.read(fd, into, position),

@@ -320,3 +320,41 @@ it('does not let a state that changes with each turn pile up', async () => {
   expect(bytesIn(file)).toBeLessThan(150_000);
   expect((await openStore(file).sessions.load('chat'))?.businessState).toMatchObject({ turn: 199 });
 });
+
+it('loads and commits a long conversation without reading it again, until somebody else has written to it', async () => {
+  const place = tempFolder();
+  let bytesRead = 0;
+  const counting: Partial<FileSystem> = {
+    async read(fd, into, position) {
+      const count = await nodeFileSystem.read(fd, into, position);
+      bytesRead += count;
+      return count;
+    },
+  };
+  const store = openOn(counting, { folder: place });
+  let record = await givenChat(store, long);
+  for (const text of ['one', 'two', 'three']) {
+    bytesRead = 0;
+    await store.sessions.saveIfRevision(withTurn(record, text), record.revision);
+    record = (await store.sessions.load('chat')) as SessionRecord;
+    expect(bytesRead).toBe(0);
+    const turn = inProgress({ messages: appendFrozen(record.messages, [hello]) });
+    await store.checkpoints.save(`chat.turn-${record.turn}`, turn);
+    expect(fs.statSync(newestLog(place, `chat.turn-${record.turn}`)).size).toBeLessThan(2_000);
+  }
+  const other = openStore(place).sessions;
+  await other.saveIfRevision(withTurn(record, 'theirs'), record.revision);
+  expect(await store.sessions.load('chat')).toMatchObject({ revision: record.revision + 1 });
+});
+
+it('notices damage of a conversation that it knows, also when the file keeps its length', async () => {
+  const place = tempFolder();
+  const { sessions } = openStore(place);
+  await sessions.saveIfRevision(sessionRecord('chat', { messages: [hello] }), 0);
+  const file = newestLog(place, 'chat', 'sessions');
+  fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace('"user"', '"usex"'));
+  // The clock of a file system may stand still for some milliseconds.
+  const later = new Date(Date.now() + 1_000);
+  fs.utimesSync(file, later, later);
+  await expect(sessions.load('chat')).rejects.toMatchObject({ code: 'LOUSHO_CHECKPOINT_CORRUPT' });
+});
