@@ -8,6 +8,7 @@ import {
   type AgentStore,
   type ApprovalRequest,
   type ExecutionResult,
+  type HandoffTarget,
   type LLMProvider,
   type Ports,
   type SubAgent,
@@ -43,6 +44,7 @@ interface Story {
     readonly provider: LLMProvider;
     readonly subagents: readonly SubAgent[];
     readonly tools?: readonly Tool[];
+    readonly handoffs?: readonly HandoffTarget[];
   };
   readonly decide?: (request: ApprovalRequest) => boolean;
   /** Sub-agents that work beside each other. */
@@ -220,6 +222,34 @@ const stories: { readonly [name: string]: Story } = {
       ]);
       // Cut off inside the sub-agent, the call is its own matter: the lead hears the end of the task.
       expect(kindsOf(result)[1]).toBe('done');
+    },
+  },
+  'of a conversation that is handed over beside a sub-agent that waits': {
+    agent: ({ tool, model }) => ({
+      provider: model([{ toolCalls: [task('mailer'), { name: 'handoff_to_expert' }] }]),
+      subagents: [
+        {
+          name: 'mailer',
+          description: 'Mails.',
+          provider: model([calls('mail'), 'Mailed.']),
+          tools: [tool('mail', { needsApproval: true })],
+        },
+      ],
+      handoffs: [
+        {
+          name: 'expert',
+          description: 'Knows.',
+          provider: model(['Never.', { toolCalls: [task('helper')] }, 'All done.']),
+          subagents: [{ name: 'helper', description: 'Helps.', provider: model(['Helped.']) }],
+        },
+      ],
+    }),
+    check({ result, ran }) {
+      expect(result).toMatchObject({
+        ...{ text: 'All done.', agentName: 'expert' },
+        usage: { modelCalls: 6, delegated: { runs: 2, modelCalls: 3 } },
+      });
+      expect(ran('mail')).toBeLessThanOrEqual(1);
     },
   },
   'of a task that the lead goes on with': {

@@ -37,7 +37,8 @@ export async function removeRecordedChildren(run: Run): Promise<void> {
   const recorded = step.calls.flatMap((call, index) => {
     const hasResult =
       index < step.answered || settledResults.some(({ toolCallId }) => toolCallId === call.toolCallId);
-    return hasResult && isTaskCall(run, call) ? [run.childId(index)] : [];
+    // By its name: who answers now, after a handoff, may have no sub-agents.
+    return hasResult && call.toolName === TASK ? [run.childId(index)] : [];
   });
   await removeChildren(run, recorded);
 }
