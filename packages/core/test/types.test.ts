@@ -14,12 +14,14 @@ import {
   type AgentEventOf,
   type AgentRun,
   type ExecutionResult,
+  type HandoffTarget,
   type JsonObject,
   type JsonValue,
   type PendingRun,
   type RunEnd,
   type SDKError,
   type SendOptions,
+  type SubAgent,
   type Tool,
   type ToolContext,
 } from '../src/index.ts';
@@ -123,6 +125,12 @@ describe('createAgent', () => {
     });
     expectTypeOf(agent).toEqualTypeOf<Agent>();
     expectTypeOf(look).toExtend<Tool>();
+  });
+
+  it('takes a sub-agent as the target of a handoff, and whether a person must agree to it', () => {
+    expectTypeOf<readonly SubAgent[]>().toExtend<AgentConfig['handoffs']>();
+    expectTypeOf<SubAgent & { needsApproval: ReturnType<typeof once> }>().toExtend<HandoffTarget>();
+    expectTypeOf<SubAgent>().not.toHaveProperty('needsApproval');
   });
 
   it('asks for a provider alone, and takes undefined for all the rest', () => {

@@ -1,7 +1,7 @@
 /** Whether this agent may continue a stored run: the tools of its open calls are there, and it is the agent that began it. */
 import { SDKError, type AgentDrift, type Checkpoint } from '@lousho/contract';
 import { compareAgents, heededDrift, type ResolvedDriftPolicy } from './agent-drift.ts';
-import { handoffToolName, handoffResults } from './handoff-tool.ts';
+import { handoffToolName, lastHandoff } from './handoff-tool.ts';
 import { approvalOfCall, openCalls } from './next-action.ts';
 import type { ResolvedAgent } from './resolved-agent.ts';
 
@@ -31,7 +31,7 @@ export async function checkAgent({
     throw new SDKError('LOUSHO_RESUME_TOOL_MISSING', {
       ...{ ...id, ...subagent },
       toolName: handoffToolName(stored.activeAgent),
-      toolCallId: handoffResults(stored.messages).at(-1)?.toolCallId ?? '',
+      toolCallId: lastHandoff(stored.messages)?.toolCallId ?? '',
       activeAgent: stored.activeAgent,
     });
   }

@@ -64,21 +64,25 @@ export function handedOverResult(call: ToolCallPart, from: string, to: string): 
   return withHandoffMark(valueResult(call, words), { from, to });
 }
 
-/** The results of the handoffs that took place, in order. */
-export function handoffResults(messages: readonly Message[]): readonly ToolResultPart[] {
-  return messages.flatMap((message) => {
-    const result = resultOf(message);
-    return result !== undefined && handoffMark(result) !== undefined ? [result] : [];
-  });
+/** The result of the last handoff that took place. Read from the end: a transcript may be long. */
+export function lastHandoff(messages: readonly Message[]): ToolResultPart | undefined {
+  for (let index = messages.length - 1; index >= 0; index -= 1) {
+    const result = resultOf(messages[index] as Message);
+    if (result !== undefined && handoffMark(result) !== undefined) return result;
+  }
+  return undefined;
 }
 
 /** Who answers in a conversation; `undefined` when it was never handed over. */
 export function answeringAgent(messages: readonly Message[]): string | undefined {
-  const last = handoffResults(messages).at(-1);
+  const last = lastHandoff(messages);
   return last && handoffMark(last)?.to;
 }
 
-/** Those of this run. */
+/** The handoffs of this run that took place. */
 export function handoffCount({ messages, runInput: { start, count } }: Checkpoint): number {
-  return handoffResults(messages.slice(start + count)).length;
+  return messages.slice(start + count).filter((message) => {
+    const result = resultOf(message);
+    return result !== undefined && handoffMark(result) !== undefined;
+  }).length;
 }

@@ -52,7 +52,7 @@ async function openFresh(
   const before = opening.type === 'continue' ? opening.before : undefined;
   const ctx = runContext(order, given);
   // Who the conversation was handed over to goes on with it, as long as that one is there. A session has the transcript alone.
-  const answering = answeringAgent([...(before?.messages ?? []), ...given]);
+  const answering = answeringAgent(given) ?? answeringAgent(before?.messages ?? []);
   const agent = await source.resolve(ctx, undefined, answering);
   const { leading, input } = splitLeadingSystem(given, agent.instructions);
   const conversation = appendFrozen(refreshedMessages(before?.messages ?? [], agent), leading);
