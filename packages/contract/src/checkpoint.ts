@@ -100,7 +100,7 @@ export interface InProgressCheckpoint extends CheckpointBase {
   readonly lastError?: StoredError;
   /** Failed attempts in a row. */
   readonly attempts?: number;
-  /** Executions that began since the last progress, crashes included. */
+  /** Executions that began since the last progress, crashes included. 0: a fork that nobody has started. */
   readonly startsWithoutProgress?: number;
   /** When `recover()` gave up on it and said so; progress or an explicit resume removes it. */
   readonly parkedAt?: string;

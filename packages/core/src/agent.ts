@@ -11,7 +11,7 @@ import type {
   PendingKind,
   StoredError,
 } from '@lousho/contract';
-import type { InputOptions } from '@lousho/executor';
+import type { ForkOptions, ForkResult, InputOptions } from '@lousho/executor';
 import type { AgentSession, SessionOptions } from './agent-session.ts';
 import type { FireOptions, Schedule, ScheduleOptions } from './schedule.ts';
 
@@ -147,6 +147,13 @@ export interface Agent {
    */
   recover(options?: RecoverOptions): LoopHandle;
   readonly approvals: Approvals;
+  /**
+   * A new run that begins with what another one was at a step; the source stays as it is. `resume` continues it, `recover()` only once
+   * that was called.
+   * @throws LOUSHO_CHECKPOINT_NOT_FOUND, LOUSHO_SESSION_EXISTS, LOUSHO_SESSION_ID_INVALID (of a session: use `session.fork`),
+   * LOUSHO_CONFIG_INVALID (no history, wrong patch), LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE
+   */
+  fork(sessionId: string, options: ForkOptions): Promise<ForkResult>;
   /**
    * Fires each schedule at its times until stopped; replicas over one store fire each time once. Fires that were missed are not made up for.
    * Does not keep the process alive. @throws synchronously LOUSHO_SCHEDULE_INVALID

@@ -1,6 +1,7 @@
 /** Wires stores, tools and the engine into the object that applications hold. */
 import { ConfigurationError, type AgentRun, type ExecutionResult } from '@lousho/contract';
-import { executePlan, streamPlan, type OrderPlan } from '@lousho/executor/wiring';
+import { executePlan, forkRun, streamPlan, type OrderPlan } from '@lousho/executor/wiring';
+import type { ForkOptions, ForkResult } from '@lousho/executor';
 import { resolveAgentConfig, type AgentConfig, type AgentParts } from './agent-config.ts';
 import type { Agent } from './agent.ts';
 import { agentApprovals, decideInCode } from './approvals.ts';
@@ -43,6 +44,7 @@ export function createAgent(config: AgentConfig): Agent {
     },
     session: (options) => openSession(parts, live, options),
     pending: () => pendingRuns(parts.checkpoints),
+    fork: (sessionId, options) => forkAgentRun(parts, live, sessionId, options),
     recover: (options = {}) => startRecovery(parts, live, options),
     approvals: agentApprovals(parts, live),
     startSchedules: (schedules, options = {}) => startSchedules(parts, live, schedules, options),
@@ -71,4 +73,16 @@ async function sendAndWait(plan: OrderPlan): Promise<ExecutionResult> {
 
 function streamInput(plan: OrderPlan): AgentRun {
   return streamPlan(plan, plan.engine.ports.clock);
+}
+
+async function forkAgentRun(
+  { checkpoints: store, engine }: AgentParts,
+  live: LiveRuns,
+  sessionId: string,
+  options: ForkOptions,
+): Promise<ForkResult> {
+  live.requireOpen();
+  if (store === undefined)
+    throw new ConfigurationError('LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE', { operation: 'agent.fork()' });
+  return live.during(forkRun({ sessionId, store, engine, options }));
 }

@@ -19,6 +19,7 @@ export type {
 
 export {
   AgentExecutor,
+  compareTrajectories,
   resumeAfterApproval,
   streamAfterApproval,
   ToolRegistry,
@@ -26,9 +27,16 @@ export {
   type AgentDefinition,
   type EngineOptions,
   type ExecuteOptions,
+  type ExecutorForkOptions,
+  type ForkOptions,
+  type ForkPatch,
+  type ForkResult,
   type InputOptions,
   type LeaseOptions,
   type RetryOptions,
+  type TrajectoryComparison,
+  type TrajectoryDrift,
+  type TrajectoryStep,
 } from '@lousho/executor';
 
 export {

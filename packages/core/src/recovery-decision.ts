@@ -19,6 +19,8 @@ export type LeaveReason =
   | 'waits-for-a-person'
   | 'stopped-by-a-person'
   | 'parked'
+  /** A fork that nobody has resumed: whoever made it says when. */
+  | 'not-started'
   /** Its last error said that the next attempt would fail the same way. */
   | 'fails-the-same-way'
   | 'backing-off';
@@ -53,6 +55,7 @@ export function decideRecovery(
     case 'in-progress': {
       if (header.finishReason === 'aborted') return leave('stopped-by-a-person');
       if (header.parkedAt !== undefined) return leave('parked');
+      if (header.startsWithoutProgress === 0) return leave('not-started');
       if (header.lastError?.retryable === false) return leave('fails-the-same-way');
       const starts = Math.max(0, (header.startsWithoutProgress ?? 0) - forgivenStarts);
       if (starts >= maxAttempts) return { type: 'park', starts };

@@ -77,6 +77,7 @@ describe('an interrupted run', () => {
     ['another-agent', 'made by another agent', interrupted({ agentName: 'other' })],
     ['stopped-by-a-person', 'that a person stopped', interrupted({ finishReason: 'aborted' })],
     ['parked', 'that was parked', interrupted({ parkedAt: ago(hour), startsWithoutProgress: 10 })],
+    ['not-started', 'a fork that nobody has resumed', interrupted({ startsWithoutProgress: 0 })],
     [
       'fails-the-same-way',
       'that would fail the same way',

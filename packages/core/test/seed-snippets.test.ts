@@ -428,6 +428,58 @@ describe.each([
   });
 });
 
+describe('forks', () => {
+  const callWeather = { toolCalls: [{ name: 'weather', id: 'call_weather' }] };
+  const trip = (words: string) => [
+    'user Plan my trip',
+    'assistant weather#call_weather',
+    ...(words === '' ? [] : [words]),
+  ];
+
+  it.each([
+    ['en 10', 'en-10-fork-and-compare', true],
+    ['ar 8', 'ar-08-fork', false],
+  ])(
+    '%s: an extra message is sent behind the result, and nothing runs again',
+    async (_block, name, compares) => {
+      const weather = spyTool('weather', () => 'sunny');
+      const provider = mockModel([callWeather, 'Sunny plan.', 'Rainy plan.']);
+      const store = memoryStore();
+      const run = await runSnippet(name, { globals: { provider }, tools: [weather.tool], store });
+      expect(run.error).toBeUndefined();
+      expect(weather.runs).toHaveLength(1);
+      expect(lines(provider.calls.at(-1)?.messages ?? [])).toEqual([
+        ...trip('tool call_weather "sunny"'),
+        'user It will rain, plan for that.',
+      ]);
+      expect(run.printed).toEqual(compares ? [[2, 2, 2, []]] : []);
+      expect((await stored(store, 'trip'))?.messages.at(-1)?.content).toEqual([
+        { type: 'text', text: 'Sunny plan.' },
+      ]);
+      expect(await store.checkpoints.history('trip')).toHaveLength(3);
+    },
+  );
+
+  it.each([
+    ['en 15', 'en-15-executor-fork'],
+    ['ar 7', 'ar-07-executor-fork'],
+  ])('%s: a replaced result stands where the other one stood', async (_block, name) => {
+    const weather = spyTool('weather', () => ({ forecast: 'sun' }));
+    const provider = mockModel([callWeather, 'Sunny plan.', 'Rainy plan.']);
+    const store = memoryStore();
+    const toolRegistry = new ToolRegistry([weather.tool]);
+    const run = await runSnippet(name, { globals: { provider, toolRegistry, agent: {} }, store });
+    expect(run.error).toBeUndefined();
+    expect(weather.runs).toHaveLength(1);
+    expect(lines(provider.calls.at(-1)?.messages ?? [])).toEqual(
+      trip('tool call_weather {"forecast":"rain"}'),
+    );
+    expect(run.printed).toEqual([[1, 2, 2, []]]);
+    expect(lines((await stored(store, 'trip'))?.messages ?? []).at(-1)).toBe('assistant Sunny plan.');
+    expect((await stored(store, 'trip.fork-1'))?.forkedFrom).toEqual({ sessionId: 'trip', step: 1 });
+  });
+});
+
 describe('the list of snippets', () => {
   it('names all 24 blocks, and every file', async () => {
     const { readFile, readdir } = await import('node:fs/promises');

@@ -160,6 +160,7 @@ async function execute(
   const run: Run = new Run({
     ...order,
     ...{ agent: opened.agent, writer, lease, isResumed },
+    ranBefore: isResumed && !isUnstarted(opening.stored),
     executeChild: executeOrder,
     isTurn: order.conversation !== undefined,
   });
@@ -176,6 +177,11 @@ async function execute(
   const result = await executeRun(run);
   await order.conversation?.settle(run.checkpoint, lease);
   return result;
+}
+
+/** A fork that nobody has resumed yet. */
+function isUnstarted(stored: Checkpoint): boolean {
+  return stored.status === 'in-progress' && stored.startsWithoutProgress === 0;
 }
 
 function isProgress(saved: Checkpoint): boolean {

@@ -16,12 +16,19 @@ import { inputMessages } from './accept-input.ts';
 import { agentOfDefinition } from './agent-of-definition.ts';
 import { executeOrder } from './execute-order.ts';
 import { ephemeralCheckpoints } from './ephemeral-store.ts';
+import { forkRun, type ForkOptions, type ForkResult } from './fork-run.ts';
 import { refuseOption, requireObject, requireText } from './require-option.ts';
 import type { AgentSource } from './resolved-agent.ts';
 import { RunEvents } from './run-events.ts';
 import { startRunHandle } from './run-handle.ts';
 import { RunInput } from './run-input.ts';
-import { resolveEngine, type Engine, type ExecuteOptions, type InputOptions } from './run-options.ts';
+import {
+  resolveEngine,
+  type Engine,
+  type EngineOptions,
+  type ExecuteOptions,
+  type InputOptions,
+} from './run-options.ts';
 import type { RunOrder } from './run-order.ts';
 import { RunStop } from './run-stop.ts';
 
@@ -45,7 +52,26 @@ export const AgentExecutor = {
     const plan = planOf(options);
     return streamPlan(plan, plan.engine.ports.clock);
   },
+  /**
+   * A new run that begins with a saved state of another; the source stays as it is. `execute` with `input: []` on its id continues it.
+   * @throws LOUSHO_CHECKPOINT_NOT_FOUND, LOUSHO_SESSION_EXISTS, LOUSHO_SESSION_ID_INVALID, LOUSHO_CONFIG_INVALID (no history, wrong patch)
+   */
+  async fork({
+    sessionId,
+    checkpointStore: store,
+    ports,
+    lease,
+    ...options
+  }: ExecutorForkOptions): Promise<ForkResult> {
+    return forkRun({ sessionId, store, engine: resolveEngine({ ports, lease }), options });
+  },
 };
+
+/** `fork` of the executor: with the store, and what else it is wired to. */
+export interface ExecutorForkOptions extends ForkOptions, Pick<EngineOptions, 'ports' | 'lease'> {
+  readonly sessionId: string;
+  readonly checkpointStore: CheckpointStore;
+}
 
 /** `null` when there was nothing to resume. */
 export function executePlan(plan: OrderPlan): Promise<ExecutionResult | null> {

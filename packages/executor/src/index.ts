@@ -1,5 +1,13 @@
 /** The engine: one run from input to finished, paused, aborted or failed. */
-export { AgentExecutor } from './execute.ts';
+export { AgentExecutor, type ExecutorForkOptions } from './execute.ts';
+export type { ForkPatch } from './fork-patch.ts';
+export type { ForkOptions, ForkResult } from './fork-run.ts';
+export {
+  compareTrajectories,
+  type TrajectoryComparison,
+  type TrajectoryDrift,
+  type TrajectoryStep,
+} from './compare-trajectories.ts';
 export {
   resumeAfterApproval,
   streamAfterApproval,

@@ -43,6 +43,8 @@ export interface RunParts {
   readonly isStreaming: boolean;
   /** Whether the run was there before this execution. */
   readonly isResumed: boolean;
+  /** Whether something may have executed it before: a fork is resumed, and nothing of it has begun. */
+  readonly ranBefore: boolean;
   /** Whether its store dies with it. */
   readonly isEphemeral: boolean;
   /** Set for the run of a sub-agent. */
@@ -75,6 +77,7 @@ export class Run {
   readonly tasks = new Map<string, readonly Message[]>();
   readonly isTurn: boolean;
   #agent: ResolvedAgent;
+  readonly #ranBefore: boolean;
   readonly #opened: Pick<Checkpoint, 'runId' | 'stepIndex'>;
   readonly #lease: HeldLease | undefined;
   /** The caller's state as tools see and change it; recorded with the next results. */
@@ -96,6 +99,7 @@ export class Run {
     this.stop = parts.stop;
     this.isStreaming = parts.isStreaming;
     this.isResumed = parts.isResumed;
+    this.#ranBefore = parts.ranBefore;
     this.isEphemeral = parts.isEphemeral;
     this.task = parts.task;
     this.executeChild = parts.executeChild;
@@ -136,7 +140,7 @@ export class Run {
   /** Whether the open calls were there when the run was resumed, so that a dead process may have begun them. */
   mayHaveBegun(): boolean {
     const { runId, stepIndex } = this.#opened;
-    return this.isResumed && this.checkpoint.stepIndex === stepIndex && this.checkpoint.runId === runId;
+    return this.#ranBefore && this.checkpoint.stepIndex === stepIndex && this.checkpoint.runId === runId;
   }
 
   fold(outcome: Outcome): Checkpoint {

@@ -26,6 +26,7 @@ export { ephemeralApprovals, ephemeralCheckpoints } from './ephemeral-store.ts';
 export { findApproval, isExpired } from './decide-approval.ts';
 export { conversationSource, requireHandoffs, type HandoffSpec } from './handoffs.ts';
 export { awaitingApproval } from './open-run.ts';
+export { forkRun } from './fork-run.ts';
 export { parkRun } from './park-run.ts';
 export { planDecision, type DecisionWiring } from './resume-after-approval.ts';
 export type { AgentSource } from './resolved-agent.ts';

@@ -3,6 +3,7 @@ export {
   AgentExecutor,
   PropagatingToolError,
   SessionAwaitingApprovalError,
+  compareTrajectories,
   createAgent,
   defineTool,
   getCheckpointHistory,
