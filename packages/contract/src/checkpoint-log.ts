@@ -198,9 +198,7 @@ function volatileOf(checkpoint: Checkpoint): Pick<LogEvent, 'v'> | undefined {
 
 function baseContent(checkpoint: Checkpoint, prefix: SharedPrefix | undefined): Partial<LogEvent> {
   const shared =
-    prefix !== undefined && prefix.messages.length > 0 && extendsList(prefix.messages, checkpoint.messages)
-      ? prefix
-      : undefined;
+    prefix !== undefined && beginsWith(checkpoint.messages, prefix.messages) ? prefix : undefined;
   return {
     b: shared === undefined ? 1 : { of: shared.of, n: shared.messages.length },
     ...listField('m', checkpoint.messages.slice(shared?.messages.length ?? 0)),
@@ -209,6 +207,12 @@ function baseContent(checkpoint: Checkpoint, prefix: SharedPrefix | undefined): 
     ...listField('i', checkpoint.inputIds),
     ...(checkpoint.businessState === undefined ? undefined : { w: [checkpoint.businessState] as const }),
   };
+}
+
+/** By origin, or object by object: both are frozen, so the same object is the same message. */
+function beginsWith(messages: readonly Message[], beginning: readonly Message[]): boolean {
+  if (beginning.length === 0 || beginning.length > messages.length) return false;
+  return extendsList(beginning, messages) || beginning.every((message, index) => message === messages[index]);
 }
 
 function changedContent(known: Checkpoint, checkpoint: Checkpoint): Partial<LogEvent> {

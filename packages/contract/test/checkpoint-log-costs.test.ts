@@ -176,6 +176,13 @@ describe('a shared prefix', () => {
     expect(foldEvents([event], () => longer)).toEqual(stored(turn));
   });
 
+  it('is known by its objects, too: a list that was changed behind it begins with the same', () => {
+    const changed = aCheckpoint({ messages: deepFreeze([...session, userSays('something else')]) });
+    const event = stored(nextEvent(undefined, changed, { of: 'chat', messages: session }));
+    expect(event.b).toEqual({ of: 'chat', n: 2 });
+    expect(foldEvents([event], messagesOf)).toEqual(stored(changed));
+  });
+
   it('is copied when the checkpoint does not stand on it', () => {
     const unrelated = reloaded(turn);
     const event = nextEvent(undefined, unrelated, { of: 'chat', messages: session });

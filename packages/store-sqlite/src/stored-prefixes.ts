@@ -48,12 +48,24 @@ export class StoredPrefixes {
   #byName(of: string | undefined, next: Checkpoint): StoredPrefix | undefined {
     const known = of === undefined ? undefined : this.upToDate(of);
     if (known === undefined) return undefined;
-    for (const state of [known.checkpoint, known.loaded]) {
-      if (state !== undefined && extendsList(state.messages, next.messages))
-        return { key: known.key, shared: { of: known.id, messages: state.messages } };
-    }
-    return undefined;
+    const states = [known.checkpoint, known.loaded].filter((state) => state !== undefined);
+    for (const { messages } of states)
+      if (extendsList(messages, next.messages)) return { key: known.key, shared: { of: known.id, messages } };
+    // A fork with a change in its transcript: what stands before the change are the objects that were read.
+    const kept = states.map(({ messages }) => sameBeginning(messages, next.messages));
+    const messages = kept.reduce((longest, list) => (list.length > longest.length ? list : longest), []);
+    return messages.length < FEWEST_SHARED
+      ? undefined
+      : { key: known.key, shared: { of: known.id, messages } };
   }
+}
+
+/** Referring to fewer is not worth that a log stands on another one. */
+const FEWEST_SHARED = 4;
+
+function sameBeginning(stored: readonly Message[], next: readonly Message[]): readonly Message[] {
+  const at = stored.findIndex((message, index) => message !== next[index]);
+  return at < 0 ? stored : stored.slice(0, at);
 }
 
 function sourceOf(id: string, next: Checkpoint): string | undefined {

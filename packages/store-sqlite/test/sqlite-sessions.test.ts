@@ -264,6 +264,30 @@ it('lets a fork stand on the entry of the history that it begins with', async ()
   expect(await openStore(file).checkpoints.load('order-7.fork-1')).toEqual(fork);
 });
 
+it('copies for a fork with a change in its transcript only what stands behind the change', async () => {
+  const file = tempFile();
+  const store = openStore(file);
+  let run = inProgress({ messages: deepFreeze([...long]) });
+  for (const words of ['one', 'two', 'three']) {
+    run = nextStep(run, words);
+    await store.checkpoints.save('order-7', run);
+  }
+  const [newest] = await store.checkpoints.history('order-7');
+  if (newest === undefined) throw new Error('there are three entries');
+  const kept = newest.checkpoint.messages.slice(0, -1);
+  const messages = deepFreeze([...kept, { role: 'user', content: 'another end' } as const]);
+  const forkedFrom = { sessionId: 'order-7', step: run.stepIndex };
+  const fork = deepFreeze({ ...inProgress(), messages, runId: 'fork', forkedFrom });
+  await store.checkpoints.save('order-7.fork-1', fork);
+  expect(textsOf(file, 'order-7.fork-1')[0]?.length).toBeLessThan(500);
+  expect(await openStore(file).checkpoints.load('order-7.fork-1')).toEqual(fork);
+  // What it stands on changes, and goes.
+  await store.checkpoints.save('order-7', inProgress({ messages: deepFreeze([hello]) }));
+  expect(await openStore(file).checkpoints.load('order-7.fork-1')).toEqual(fork);
+  await store.checkpoints.delete('order-7');
+  expect(await openStore(file).checkpoints.load('order-7.fork-1')).toEqual(fork);
+});
+
 it('copies for a fork from before a rewrite', async () => {
   const file = tempFile();
   const store = openStore(file);
