@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { createAgent, type Agent } from '../src/index.ts';
 import { calling, delegate, scripted } from './support/delegating.ts';
 import { eventsOf, expectValid, refusal, resultOfCall } from './support/read.ts';
+import { checkpointsWith, storeOf } from './support/stores.ts';
 import { emailTool, gatedTool, spyTool } from './support/tools.ts';
 import { later, until } from './support/wait.ts';
 import { onEveryStore, type World } from './support/world.ts';
@@ -269,6 +270,24 @@ onEveryStore('a call inside a sub-agent that waits', (world) => {
         await world.checkpoints.delete(entry.sessionId);
     await refusal(agent.approvals.resolve({ id, approved: true }), 'LOUSHO_APPROVAL_ORPHANED');
     expect(email.runs).toEqual([]);
+  });
+
+  it('is not given up while the store does not show its sub-agent yet', async () => {
+    const { id, email, make } = await givenPausedMailer(world);
+    let isHidden = true;
+    const { checkpoints } = world.otherProcess();
+    const late = checkpointsWith(checkpoints, {
+      claims: { ...checkpoints.claims, consistency: 'eventual' },
+      load: async (key) =>
+        isHidden && classifyCheckpointId(key).kind === 'child' ? null : checkpoints.load(key),
+    });
+    const store = storeOf(late, { approvals: world.store.approvals });
+    const agent = make({ agent: (config) => world.agent({ ...config, store }) });
+    const error = await refusal(agent.approvals.resolve({ id, approved: true }), 'LOUSHO_STORE_READ_FAILED');
+    expect(error.retryable).toBe(true);
+    isHidden = false;
+    expect(await agent.approvals.resolve({ id, approved: true })).toMatchObject({ text: 'All done.' });
+    expect(email.runs).toHaveLength(1);
   });
 
   it('is told with its path, and its run is heard again when it goes on', async () => {

@@ -73,17 +73,21 @@ async function checkChild(
   return { id, checkpoint, agent, children: await checkChildren(level, check) };
 }
 
-/** Where the call is that an approval of the lead is about. @throws LOUSHO_APPROVAL_ORPHANED */
+/** Where the call is that an approval of the lead is about. @throws LOUSHO_APPROVAL_ORPHANED, LOUSHO_STORE_READ_FAILED */
 export function approvalInside(
   children: readonly StoredChild[],
   approval: CheckpointApproval,
+  store: CheckpointStore,
 ): { readonly stored: Checkpoint; readonly agent: ResolvedAgent; readonly approval: CheckpointApproval } {
   const child = children.find(({ id }) => id === approval.childId);
+  // Somebody saved it at another place: it is only not to be seen here yet.
+  if (child === undefined && store.claims?.consistency === 'eventual')
+    throw new SDKError('LOUSHO_STORE_READ_FAILED', { operation: 'load', id: approval.childId ?? '' });
   const inner = child?.checkpoint.approvals.find(({ id }) => id === approval.id);
   // What the sub-agent waits for is not what the person was shown, or it waits for nothing any more.
   if (child === undefined || inner === undefined || inner.argsHash !== approval.argsHash)
     throw new SDKError('LOUSHO_APPROVAL_ORPHANED', { approvalId: approval.id });
   return inner.childId === undefined
     ? { stored: child.checkpoint, agent: child.agent, approval: inner }
-    : approvalInside(child.children, inner);
+    : approvalInside(child.children, inner, store);
 }

@@ -103,7 +103,9 @@ async function openDecided(
 ): Promise<Opened> {
   const { agent, drift, children } = await resumingAgent(order, stored);
   const decision = await checkDecision(order.decision, {
-    ...(approval.childId === undefined ? { approval, stored, agent } : approvalInside(children, approval)),
+    ...(approval.childId === undefined
+      ? { approval, stored, agent }
+      : approvalInside(children, approval, order.store)),
     nowMs: order.engine.ports.clock.wallMs(),
   });
   const decided = { type: 'decided', approvalId: approval.id, decision } as const;
