@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { calling, delegate, scripted } from './support/delegating.ts';
 import { refusal, resultOfCall } from './support/read.ts';
 import { watchedRecovery } from './support/recovery.ts';
+import { checkpointsWith, storeOf } from './support/stores.ts';
 import { emailTool, failingOnceTool, gatedTool, spyTool } from './support/tools.ts';
 import { later, letPass, passUntil, until } from './support/wait.ts';
 import { onEveryStore } from './support/world.ts';
@@ -82,6 +83,24 @@ onEveryStore('recover()', (world) => {
     await letPass(world.clock, recovery.stop());
     expect(recovery.errors).not.toContain(`${sessionId}: LOUSHO_RECOVERY_EXHAUSTED`);
     expect(tools.map(({ runs }) => runs.length)).toEqual(steps.map(() => 2));
+  });
+
+  it('of a store that does not show a sub-agent yet waits for it, and starts nothing over', async () => {
+    const flaky = failingOnceTool('flaky');
+    const clerk = scripted('clerk', [calling('flaky'), 'Filed.'], { tools: [flaky.tool] });
+    const config = { provider: mockModel([delegate('clerk'), 'Done.']), subagents: [clerk.subagent] };
+    await expect(world.agent(config).send('go', { sessionId })).rejects.toThrow();
+    const { checkpoints } = world.otherProcess();
+    let isHidden = true;
+    const late = checkpointsWith(checkpoints, {
+      claims: { ...checkpoints.claims, consistency: 'eventual' },
+      load: async (id) => (isHidden && id.includes('.sub-') ? null : checkpoints.load(id)),
+    });
+    const agent = world.agent({ ...config, store: storeOf(late) });
+    await refusal(agent.send([], { sessionId }), 'LOUSHO_STORE_READ_FAILED');
+    expect(clerk.model.calls).toHaveLength(1);
+    isHidden = false;
+    expect(await agent.send([], { sessionId })).toMatchObject({ text: 'Done.', usage: { modelCalls: 4 } });
   });
 
   it('a tool of a sub-agent that sends to the session of its lead is refused, and the run goes on', async () => {
