@@ -182,6 +182,20 @@ const goals = [
     stretch: 1.2,
   },
   {
+    id: '14@read',
+    compares: 'history of 50 states / one load, N=1000',
+    value: (of) => of(ours, 'history 1000', 'historyMs') / of(ours, 'history 1000', 'loadMs'),
+    hard: 3,
+    stretch: 1.5,
+  },
+  {
+    id: '14@fork',
+    compares: 'bytes written by a fork / the transcript, N=1000',
+    value: (of) => of(ours, 'history 1000', 'forkBytes') / of(ours, 'history 1000', 'transcriptBytes'),
+    hard: 2,
+    stretch: 0.1,
+  },
+  {
     id: '15@sqlite',
     compares: 'peak memory / AI SDK 7, N=1000',
     value: ratio('maxRssMb', thousand, ours, ai7),

@@ -1,8 +1,8 @@
 /**
  * What is done with a contestant and what is noted of it. Each function runs in a process of its own (measure-one.mjs).
  *
- * A contestant is `{ run(id, task), resume(id, task), listUnfinished(task), close() }`; the latter of each only where a
- * scenario needs it. `task` is described in workload.mjs. Those of contestants/store.mjs are
+ * A contestant is `{ run(id, task), resume(id, task), listUnfinished(task), load(id), history(id, limit),
+ * fork(id, task, step), close() }`; but for the first only where a scenario needs it. `task` is described in workload.mjs. Those of contestants/store.mjs are
  * `{ startRun(id, messageCount, status), listUnfinished(), close() }`.
  */
 import { directoryBytes, median, startMeter } from './measure.mjs';
@@ -21,6 +21,8 @@ export const scenarios = {
   resume: { prepare: dieInModelCall, measure: measureResume },
   /** `count` sessions are stored, 100 of them unfinished; list those. */
   pending: { prepare: fillStore, measure: measurePending },
+  /** A finished session of `turns` turns: read its newest states, and fork it at its newest step. */
+  history: { prepare: finishSession, measure: measureHistory },
   /** One run with so many messages of 1 KB: save one more, many times. */
   append: { measure: measureAppend },
   /** So many runs at once, each saving one message after another. */
@@ -35,6 +37,8 @@ const SHORT_TURNS = 3;
 const PARALLEL_SESSIONS = 12;
 const UNFINISHED = 100;
 const LISTINGS = 9;
+const READINGS = 9;
+const HISTORY_ENTRIES = 50;
 const FEW_UNFINISHED = 10;
 const WARM_UP_SAVES = 20;
 const SAVES = 60;
@@ -149,6 +153,46 @@ async function measurePending(open, directory) {
   const cost = stopMeter();
   await contestant.close();
   return { ...cost, listMs: median(listingsMs) };
+}
+
+async function finishSession(open, directory, turns) {
+  const contestant = await open(directory);
+  await contestant.run('measured', { turns });
+  await contestant.close();
+}
+
+async function measureHistory(open, directory, turns) {
+  const loadsMs = [];
+  const historiesMs = [];
+  for (let index = 0; index < READINGS; index += 1) {
+    // Opened anew for each: a store remembers what it has read.
+    loadsMs.push(await timeOf(open, directory, (contestant) => contestant.load('measured')));
+    historiesMs.push(
+      await timeOf(open, directory, (contestant) => contestant.history('measured', HISTORY_ENTRIES)),
+    );
+  }
+  const contestant = await open(directory);
+  const { messages } = await contestant.load('measured');
+  const stopMeter = startMeter();
+  await contestant.fork('measured', { turns }, turns);
+  const cost = stopMeter();
+  await contestant.close();
+  return {
+    ...cost,
+    loadMs: median(loadsMs),
+    historyMs: median(historiesMs),
+    forkBytes: cost.writeBytes,
+    transcriptBytes: Buffer.byteLength(JSON.stringify(messages)),
+  };
+}
+
+async function timeOf(open, directory, work) {
+  const contestant = await open(directory);
+  const startedAtMs = performance.now();
+  await work(contestant);
+  const tookMs = performance.now() - startedAtMs;
+  await contestant.close();
+  return tookMs;
 }
 
 async function measureAppend(open, directory, messageCount) {

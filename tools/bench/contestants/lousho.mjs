@@ -85,6 +85,12 @@ function openAgents(store, isStoreless) {
       const pending = await agentFor(task).pending();
       return pending.length;
     },
+    load: (id) => store.checkpoints.load(id),
+    async history(id, limit) {
+      const entries = await store.checkpoints.history(id, { limit });
+      if (entries.length !== limit) throw new Error(`The history has ${entries.length} entries.`);
+    },
+    fork: (id, task, step) => agentFor(task).fork(id, { fromStep: step }),
     close: async () => store?.close(),
     /** What only this store can count. */
     figures: () => store?.figures?.() ?? {},
