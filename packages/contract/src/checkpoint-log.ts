@@ -13,7 +13,7 @@ import type {
   CheckpointStatus,
   DelegatedInFlight,
 } from './checkpoint.ts';
-import { extendsList } from './freeze.ts';
+import { deepFreeze, extendsList } from './freeze.ts';
 import { jsonEqual, objectOf, type JsonValue } from './json.ts';
 import type { Message, ToolResultPart } from './messages.ts';
 import type { RunUsage, ModelUsage } from './usage.ts';
@@ -142,6 +142,7 @@ export function historyOf(
   all.forEach((event, index) => {
     fold.apply(event);
     if (index < all.length - limit) return;
+    fold.freezeMessages();
     const checkpoint = parse(fold.state());
     entries.push({
       step: checkpoint.stepIndex,
@@ -344,6 +345,11 @@ class LogFold {
       inputIds: this.inputIds,
       ...(this.businessState.length === 0 ? undefined : { businessState: this.businessState[0] }),
     };
+  }
+
+  /** By itself each, once: the lists of many states hold the same messages. */
+  freezeMessages(): void {
+    for (const message of this.messages) deepFreeze(message);
   }
 
   private startFrom(base: NonNullable<LogEvent['b']>): void {

@@ -23,10 +23,16 @@ export function freezeStored<Value extends { readonly messages: readonly unknown
 
 function freezeParts(value: object): void {
   Object.freeze(value);
-  for (const key in value) {
-    const part: unknown = (value as Record<string, unknown>)[key];
-    if (isObject(part) && !frozen.has(part)) freezeParts(part);
+  // Not with the keys of a list: each of them would become a text.
+  if (Array.isArray(value)) {
+    for (const part of value as readonly unknown[]) freezePart(part);
+    return;
   }
+  for (const key in value) freezePart((value as Record<string, unknown>)[key]);
+}
+
+function freezePart(part: unknown): void {
+  if (isObject(part) && !frozen.has(part)) freezeParts(part);
 }
 
 /**
