@@ -311,10 +311,14 @@ async function hashesInFlight(): Promise<void> {
   }
 }
 
+/** So many turns pass in a moment: on a busy machine the thread that hashes may not even have begun. */
+const UNTIL_MS = 10_000;
+
 /** Without time passing. Hashing happens on another thread, so a fixed number of turns would be luck. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const giveUpAtMs = performance.now() + UNTIL_MS;
   for (let turn = 0; !(await condition()); turn += 1) {
-    if (turn > 100_000) throw new Error('It never comes.');
+    if (turn > 100_000 && performance.now() > giveUpAtMs) throw new Error('It never comes.');
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
