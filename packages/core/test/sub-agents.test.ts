@@ -649,6 +649,24 @@ onEveryStore('a durable delegation', (world) => {
     expect(result).toMatchObject({ finishReason: 'aborted', usage: { modelCalls: 2 } });
   });
 
+  it('begins anew in a fork of its run, and goes on undisturbed in the run itself', async () => {
+    const [look, flaky] = [spyTool('look'), failingOnceTool('flaky')];
+    const clerk = scripted('clerk', [], { tools: [look.tool, flaky.tool] });
+    const model = mockModel([calling('look'), calling('flaky'), 'Filed.'], { answerBy: 'step' });
+    const lead = mockModel([delegate('clerk'), 'Done.'], { answerBy: 'step' });
+    const agent = world.agent({ provider: lead, subagents: [{ ...clerk.subagent, provider: model }] });
+    await rejection(agent.send('go', { sessionId }));
+    const fork = await agent.fork(sessionId, { fromStep: 1 });
+    const forked = await agent.resume(fork.sessionId);
+    // What the run had spent comes along, that of the sub-agent too.
+    expect(forked).toMatchObject({ text: 'Done.', usage: { modelCalls: 7, delegated: { runs: 2 } } });
+    expect(look.runs).toHaveLength(2);
+    expect(await agent.resume(sessionId)).toMatchObject({ text: 'Done.', usage: { modelCalls: 5 } });
+    expect(look.runs).toHaveLength(2);
+    const left = (await world.checkpoints.list()).map((entry) => entry.sessionId);
+    expect(left.sort()).toEqual([sessionId, fork.sessionId].sort());
+  });
+
   it('removes the checkpoint of a sub-agent that the store did not delete at first when the run ends', async () => {
     let refusals = 0;
     const checkpoints = checkpointsWith(world.checkpoints, {
