@@ -65,6 +65,7 @@ export default tseslint.config(
             layer('core', { imports: ['contract', 'executor'], external: ['croner'] }),
             layer('testing', { imports: ['contract'], external: [] }),
             layer('store', { imports: ['contract'] }),
+            layer('tools', { imports: ['contract'], external: ['zod'] }),
             { sourceTag: 'medium:any', onlyDependOnLibsWithTags: ['*'], allowedExternalImports: [] },
             { sourceTag: 'medium:memory', onlyDependOnLibsWithTags: ['*'], allowedExternalImports: [] },
             { sourceTag: 'medium:kv', onlyDependOnLibsWithTags: ['*'], allowedExternalImports: [] },

@@ -10,7 +10,7 @@ const tarballs = new Tarballs('lousho-published-');
 const { folder } = tarballs;
 /** What an application with the memory store has; the others need packages of other people. */
 const neutral = ['contract', 'executor', 'core', 'store-kit', 'store-memory', 'store-kv', 'testing'];
-const all = [...neutral, 'store-file', 'store-sqlite'];
+const all = [...neutral, 'store-file', 'store-sqlite', 'tools-workspace'];
 
 beforeAll(() => {
   tarballs.pack(all);
@@ -82,6 +82,7 @@ const names = {
   '@lousho/store-memory': ['memoryStore'],
   '@lousho/store-sqlite': ['SqliteStore'],
   '@lousho/testing': ['mockModel'],
+  '@lousho/tools-workspace': ['workspaceTools'],
   zod: ['z'],
 };
 const imports = Object.entries(names)
@@ -110,7 +111,7 @@ const program = `
       { toolCalls: [{ name: 'greet', args: { name: 'Ada' } }] },
       ({ messages }) => messages.at(-1).content[0].result,
     ]);
-    const agent = createAgent({ provider, tools: [greet], store });
+    const agent = createAgent({ provider, tools: [greet, ...workspaceTools({ root: '.' })], store });
     const { text, toolCalls, sessionId } = await agent.send('Greet Ada.', { sessionId: 'run-of-' + process.pid });
     const { status } = await store.checkpoints.load(sessionId);
     await store.close();
