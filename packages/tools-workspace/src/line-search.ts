@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { Clock } from '@lousho/contract';
 import { WorkspaceError } from './workspace-error.ts';
 
-export interface FoundLine {
+interface FoundLine {
   readonly line: number;
   readonly text: string;
 }

@@ -1,9 +1,12 @@
 /** A file system that does something right before its n-th call: somebody exchanges a folder, or the process dies. */
-import { nodeFiles, type FileCalls } from '../../src/file-calls.ts';
 import type { FileHandle } from 'node:fs/promises';
+import { nodeFiles, type FileCalls } from '../../src/file-calls.ts';
 
 /** Counts calls from 0. `callCount` tells a sweep when it is through. */
-export function beforeCall(n: number, act: () => void): { readonly files: FileCalls; callCount(): number } {
+export function beforeCall(
+  n: number,
+  act: () => void,
+): { readonly files: FileCalls; readonly callCount: () => number } {
   let count = 0;
   return {
     files: wrap(() => {
@@ -14,10 +17,10 @@ export function beforeCall(n: number, act: () => void): { readonly files: FileCa
   };
 }
 
-export class Died extends Error {}
+class Died extends Error {}
 
 /** From its n-th call on nothing happens any more. What was being written is there by half. */
-export function diesAt(n: number): { readonly files: FileCalls; hasDied(): boolean } {
+export function diesAt(n: number): { readonly files: FileCalls; readonly hasDied: () => boolean } {
   let count = 0;
   const step = (): void => {
     count += 1;
