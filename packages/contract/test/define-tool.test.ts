@@ -93,6 +93,13 @@ describe('defineTool', () => {
     expect(refused({ input: z.object({ when: z.date() }) })).toBe('tools.charge_card.input.when');
   });
 
+  it.each(['needApproval', 'timeout', 'sandboxed'])(
+    'refuses a part named %s: a mistyped one would ask nobody',
+    (part) => {
+      expect(refused({ [part]: true })).toBe(`tools.charge_card.${part}`);
+    },
+  );
+
   it("refuses an instance whose methods are its class's: they would be lost, the approval rule among them", () => {
     class PayTool {
       readonly name = 'pay';

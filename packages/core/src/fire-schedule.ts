@@ -18,7 +18,8 @@ export async function fireSchedule(
   { firedAt, signal }: FireOptions,
 ): Promise<ExecutionResult | null> {
   const times = fireTimesOf(schedule);
-  const atMs = firedAt === undefined ? thisSecond(parts) : firedAt.getTime();
+  const at: unknown = firedAt ?? new Date(thisSecond(parts));
+  const atMs = at instanceof Date ? at.getTime() : NaN;
   if (!Number.isSafeInteger(atMs))
     throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
       option: 'firedAt',

@@ -1,5 +1,6 @@
 /** When a schedule fires. The same times for every replica: nothing depends on when a process began. */
 import { ConfigurationError, assertRunId, isSDKError } from '@lousho/contract';
+import type { OptionNames } from '@lousho/executor/wiring';
 import { Cron } from 'croner';
 import type { Schedule } from './schedule.ts';
 
@@ -14,6 +15,15 @@ export function fireTimesOf(schedule: Schedule): FireTimes {
   return (afterMs) => times.nextRun(new Date(afterMs))?.getTime();
 }
 
+/** A `timezone` that nobody reads would fire at another hour. */
+const everyField: OptionNames<Schedule> = {
+  id: true,
+  input: true,
+  everyMs: true,
+  cron: true,
+  timeZone: true,
+  sessionId: true,
+};
 const SCHEDULE_ID = /^[A-Za-z0-9_-]{1,64}$/;
 /** Five fields; a sixth would be seconds, which no other cron has. */
 const FIVE_FIELDS = /^\s*\S+(?:\s+\S+){4}\s*$/;
@@ -23,6 +33,9 @@ function checked(schedule: Schedule): Schedule {
   const given: unknown = schedule;
   if (typeof given !== 'object' || given === null) return refuse('?', 'it is no object with an id');
   const { id, everyMs, cron, timeZone, sessionId } = schedule;
+  for (const name of Object.keys(schedule))
+    if (!(name in everyField))
+      refuse(String(id), `it has no field "${name}"; its fields are ${Object.keys(everyField).join(', ')}`);
   if (typeof id !== 'string' || !SCHEDULE_ID.test(id))
     refuse(String(id), 'its id is not 1-64 characters of A-Z a-z 0-9 _ -');
   if ((everyMs === undefined) === (cron === undefined))

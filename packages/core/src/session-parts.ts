@@ -26,7 +26,7 @@ export interface SessionParts {
 const MAX_SWEPT = 10_000;
 
 /** Below which turn of a session this process knows that nothing is left. What it forgets is looked for again. */
-export class SweptTurns {
+class SweptTurns {
   readonly #turns = new Map<string, number>();
 
   note(sessionId: string, turn: number): void {
@@ -56,7 +56,7 @@ export function partsOf<Parts extends OwnParts>(parts: Parts, sessionId: string)
   return { ...parts, checkpoints, approvals, sessions };
 }
 
-export interface ActiveTurn {
+interface ActiveTurn {
   readonly input: ApplicationCall['input'];
   readonly result: Promise<ExecutionResult>;
 }

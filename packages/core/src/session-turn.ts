@@ -46,6 +46,10 @@ export class SessionTurn implements Conversation {
     return record;
   }
 
+  async said(): Promise<readonly Message[]> {
+    return (await loadTranscript(this.parts.transcripts, this.sessionId)).messages;
+  }
+
   /**
    * Only after `open()`.
    * @throws LOUSHO_SESSION_BUSY when the turn is somebody else's now, who records it; and, with `executed`, when another process has

@@ -159,6 +159,7 @@ class Session implements AgentSession {
 
   /** @throws synchronously what `Agent.send` does for wrong options */
   #plan(input: AgentInput, options: TurnOptions): OrderPlan {
+    if ('sessionId' in options) refuse('sessionId', options.sessionId, 'left out: the session has its id');
     return planInput(this.#parts, this.#live, input, { ...options, sessionId: this.id });
   }
 

@@ -1,4 +1,5 @@
 /** Schedules: each fire time is run once, whoever fires it, and a fire that goes wrong is reported and holds back no other. */
+import type { LLMRequest } from '@lousho/contract';
 import { mockModel } from '@lousho/testing';
 import { describe, expect, it } from 'vitest';
 import { createAgent, type Agent, type Schedule, type ScheduleOptions } from '../src/index.ts';
@@ -102,12 +103,19 @@ onEveryStore('schedules', (world) => {
 
   it('reports the failing schedule by name, and the others fire on', async () => {
     const bad = failingOnceTool('bad');
-    const model = mockModel([{ toolCalls: [{ name: 'bad' }] }, 'Good.', 'Good.', 'Bad was resumed.'], {
-      onExhausted: 'repeat-last',
-    });
+    // Both fire at one moment: what the model says follows from what it is asked.
+    const model = mockModel(
+      [
+        ({ messages }: LLMRequest) =>
+          messages.length === 1 && messages[0]?.content === 'bad'
+            ? { toolCalls: [{ name: 'bad' }] }
+            : 'Good.',
+      ],
+      { onExhausted: 'repeat-last' },
+    );
     const schedules = watched(world.agent({ provider: model, tools: [bad.tool] }), [
-      { ...report, id: 'bad' },
-      { ...report, id: 'good' },
+      { ...report, id: 'bad', input: 'bad' },
+      { ...report, id: 'good', input: 'good' },
     ]);
     await world.clock.advance(untilNextFire());
     await until(() => schedules.results.length === 1 && schedules.errors.length === 1);
@@ -215,6 +223,7 @@ describe('a schedule', () => {
     [{ id: 'a', input: 'x', cron: '@daily', timeZone: 'Mars/Base' }, 'Mars/Base'],
     [{ id: 'a', input: 'x', everyMs: 1, timeZone: 'UTC' }, 'needs a cron'],
     [{ id: 'a', input: 'x', everyMs: 1, sessionId: 'a.turn-1' }, 'sessionId'],
+    [{ id: 'a', input: 'x', cron: '@daily', timezone: 'Europe/Berlin' } as Schedule, 'timezone'],
   ])('%j is refused when it is given, with the reason', async (schedule, reason) => {
     const error = thrown(() => agent.startSchedules([schedule]));
     expect(error).toMatchObject({ code: 'LOUSHO_SCHEDULE_INVALID' });

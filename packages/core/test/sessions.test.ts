@@ -177,6 +177,29 @@ onEveryStore('sessions', (world) => {
     expectValid(await later.messages());
   });
 
+  it('says who decided what to a second decision, at the same moment and after the turn is over', async () => {
+    const gated = spyTool('gated', undefined, { needsApproval: true });
+    const model = mockModel([{ toolCalls: [{ name: 'gated' }] }, 'Done.']);
+    const agent = world.agent({ provider: model, tools: [gated.tool] });
+    const { approvalId: id = '' } = await agent.session({ id: 'chat' }).send('go');
+    const both = await Promise.allSettled([
+      agent.approvals.resolve({ id, approved: true, by: 'ada' }),
+      agent.approvals.resolve({ id, approved: true, by: 'bob' }),
+    ]);
+    const late = { code: 'LOUSHO_APPROVAL_DECIDED', details: { approvalId: id, approved: true } };
+    expect(both.filter(({ status }) => status === 'rejected')).toMatchObject([{ reason: late }]);
+    expect(await rejection(agent.approvals.resolve({ id, approved: false }))).toMatchObject(late);
+    expect(gated.runs).toHaveLength(1);
+  });
+
+  it('refuses a sessionId for one input: the session has its id', async () => {
+    const session = world.agent({ provider: mockModel([]) }).session({ id: 'chat' });
+    const options = { sessionId: 'other' } as object;
+    expect(await refusal(session.send('x', options), 'LOUSHO_CONFIG_INVALID')).toMatchObject({
+      details: { option: 'sessionId' },
+    });
+  });
+
   it('drops an unfinished turn with its approvals on discardPending(), and keeps what is committed', async () => {
     const gated = spyTool('gated', undefined, { needsApproval: true });
     const model = mockModel(['Hi.', { toolCalls: [{ name: 'gated' }] }, 'Again.']);

@@ -1,5 +1,5 @@
 /** The conversation that a run is a turn of, kept outside of the run: what the run begins with, and where its end is recorded. */
-import type { Checkpoint } from '@lousho/contract';
+import type { Checkpoint, Message } from '@lousho/contract';
 import type { HeldLease } from './lease-keeper.ts';
 
 /** What a new turn goes on from. */
@@ -8,6 +8,8 @@ export type ConversationState = Pick<Checkpoint, 'messages' | 'inputIds' | 'busi
 export interface Conversation {
   /** What it holds, read under the turn's lease. `undefined`: this turn is over already, and another one is next. */
   open(): Promise<ConversationState | undefined>;
+  /** What was said in all turns that are over. */
+  said(): Promise<readonly Message[]>;
   /**
    * The turn is over or waits for a person, and stored so. `lease`: the turn's, `undefined` on a store without leases.
    * @throws what rejects the caller, the turn then stays stored

@@ -6,6 +6,7 @@ import {
   type Checkpoint,
   type CheckpointApproval,
   type Decision,
+  type Message,
   type ToolResultPart,
 } from '@lousho/contract';
 
@@ -13,12 +14,19 @@ export type FoundApproval =
   | { readonly type: 'open'; readonly checkpoint: Checkpoint; readonly approval: CheckpointApproval }
   | { readonly type: 'closed'; readonly error: SDKError };
 
-/** The approval in its run's checkpoint, or why nobody can decide it any more. */
-export function findApproval(checkpoint: Checkpoint | null, approvalId: string): FoundApproval {
+/**
+ * The approval in its run's checkpoint, or why nobody can decide it any more.
+ * @param said by a conversation that the run was a turn of, when the turn's checkpoint is gone
+ */
+export function findApproval(
+  checkpoint: Checkpoint | null,
+  approvalId: string,
+  said: readonly Message[] = [],
+): FoundApproval {
   const approval = checkpoint?.approvals.find((candidate) => candidate.id === approvalId);
   if (checkpoint !== null && approval !== undefined && approval.decision === undefined)
     return { type: 'open', checkpoint, approval };
-  const audit = approval?.decision ?? auditOf(checkpoint, approvalId);
+  const audit = approval?.decision ?? auditOf(checkpoint, approvalId) ?? auditAmong(said, approvalId);
   return {
     type: 'closed',
     error: audit === undefined ? orphaned(checkpoint, approvalId) : decidedBefore(approvalId, audit),
@@ -34,8 +42,12 @@ function auditOf(checkpoint: Checkpoint | null, approvalId: string): Audit | und
     const audit = auditIn(result, approvalId);
     if (audit !== undefined) return audit;
   }
-  for (let index = checkpoint.messages.length - 1; index >= 0; index -= 1) {
-    const message = checkpoint.messages[index];
+  return auditAmong(checkpoint.messages, approvalId);
+}
+
+function auditAmong(messages: readonly Message[], approvalId: string): Audit | undefined {
+  for (let index = messages.length - 1; index >= 0; index -= 1) {
+    const message = messages[index];
     const audit = message === undefined ? undefined : auditIn(resultOf(message), approvalId);
     if (audit !== undefined) return audit;
   }

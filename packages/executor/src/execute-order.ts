@@ -2,6 +2,7 @@
 import { SDKError, type Checkpoint, type ExecutionResult } from '@lousho/contract';
 import { CheckpointWriter } from './checkpoint-writer.ts';
 import { executeRun } from './execute-run.ts';
+import { findApproval } from './decide-approval.ts';
 import { acquireLease, isLeasingStore, type HeldLease } from './lease-keeper.ts';
 import { loadCheckpoint } from './load-checkpoint.ts';
 import { openCheckpoint } from './open-checkpoint.ts';
@@ -116,10 +117,12 @@ function giveStored(order: RunOrder, stored: RestingCheckpoint): ExecutionResult
   return pausedOrFinished(stored, order.sessionId);
 }
 
-/** The conversation went on without it. Whoever wanted something else than a decision looks again. @throws LOUSHO_APPROVAL_ORPHANED */
-function turnIsOver({ request }: RunOrder): null {
+/** The conversation went on without it. Whoever wanted something else than a decision looks again. @throws LOUSHO_APPROVAL_DECIDED, LOUSHO_APPROVAL_ORPHANED */
+async function turnIsOver({ request, conversation }: RunOrder): Promise<null> {
   if (request.type !== 'decide') return null;
-  throw new SDKError('LOUSHO_APPROVAL_ORPHANED', { approvalId: request.approvalId });
+  const found = findApproval(null, request.approvalId, await conversation?.said());
+  if (found.type === 'closed') throw found.error;
+  return null;
 }
 
 /** Nothing runs: its end is recorded, and the conversation goes on. Stopped, the order only says what is there. */

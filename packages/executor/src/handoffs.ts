@@ -13,7 +13,7 @@ import type { AgentSource, ResolvedAgent } from './resolved-agent.ts';
 import { everySubAgentOption, requireSubAgent } from './sub-agents.ts';
 
 /** Of one run, unless the agent says otherwise. */
-export const DEFAULT_MAX_HANDOFFS = 5;
+const DEFAULT_MAX_HANDOFFS = 5;
 
 export interface HandoffSpec {
   /** Checked by `requireHandoffs`. */

@@ -98,14 +98,15 @@ export async function planDecision(wired: DecisionWiring): Promise<OrderPlan> {
       operation: `Deciding approval "${id}"`,
     });
   }
-  const found = findApproval(await loadCheckpoint(store, checkpointId), id);
+  const conversation = wired.conversationOf?.(checkpointId);
+  const stored = await loadCheckpoint(store, checkpointId);
+  const found = findApproval(stored, id, stored === null ? await conversation?.said() : []);
   if (found.type === 'closed') {
     // Nothing waits on it: the record is a leftover, and goes.
     await inbox.delete(id);
     throw found.error;
   }
   const isExpiry = wired.decidedBy === 'expiry';
-  const conversation = wired.conversationOf?.(checkpointId);
   return {
     checkpointId,
     sessionId: isEphemeral && conversation === undefined ? undefined : sessionIdOf(checkpointId),

@@ -17,7 +17,7 @@ export interface FileStat {
 export type OpenMode = 'read' | 'append' | 'update' | 'new';
 
 /** At once, where the call was made on the thread (`quick-calls`), or later. */
-export type Answer<Value> = Value | Promise<Value>;
+type Answer<Value> = Value | Promise<Value>;
 
 export interface FileSystem {
   open(path: string, mode: OpenMode): Promise<number>;
