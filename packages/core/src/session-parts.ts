@@ -56,7 +56,7 @@ export function partsOf<Parts extends OwnParts>(parts: Parts, sessionId: string)
   return { ...parts, checkpoints, approvals, sessions };
 }
 
-interface ActiveTurn {
+export interface ActiveTurn {
   readonly input: ApplicationCall['input'];
   readonly result: Promise<ExecutionResult>;
 }

@@ -49,7 +49,7 @@ it.each([
 it('installs no database driver with the memory store', () => {
   const app = tarballs.install('app-with-memory', neutral, ['zod']);
   const installed = fs.readdirSync(path.join(app, 'node_modules')).filter((name) => !name.startsWith('.'));
-  expect(installed.sort()).toEqual(['@lousho', 'zod']);
+  expect(installed.sort()).toEqual(['@lousho', 'croner', 'zod']);
   expect(fs.readdirSync(path.join(app, 'node_modules', '@lousho')).sort()).toEqual([...neutral].sort());
 });
 
