@@ -25,7 +25,7 @@ export interface ModelUsage extends TokenUsage {
 /** Totals of a run: every model call that was made, once, delegated ones included. */
 export interface RunUsage extends ModelUsage {
   readonly byModel: { readonly [modelId: string]: ModelUsage };
-  /** The part that sub-agents spent. */
+  /** The part that sub-agents spent, those below them included. `runs`: tasks that this run itself gave. */
   readonly delegated?: ModelUsage & { readonly runs: number };
 }
 /** What one sub-agent spent, by itself and through its own sub-agents. */
