@@ -1,6 +1,5 @@
 /** Pure: checkpoint + outcome → checkpoint. The only place that makes one from another; its status follows from its content. */
 import {
-  CHECKPOINT_VERSION,
   addModelCall,
   appendFrozen,
   assertNever,
@@ -16,12 +15,10 @@ import {
   type DelegatedInFlight,
   type FinishedCheckpoint,
   type InProgressCheckpoint,
-  type JsonObject,
   type JsonValue,
   type Message,
   type ModelFinishReason,
   type ModelUsage,
-  type Principal,
   type ReachedLimit,
   type RunConfig,
   type RunEnd,
@@ -39,6 +36,7 @@ import {
 } from './checkpoint-status.ts';
 import { refreshedMessages } from './instructions.ts';
 import { turnSpend } from './next-action.ts';
+import { none, withInputId } from './start-run.ts';
 import { placeResults, recordResults, withChild, type RecordedResults } from './record-results.ts';
 
 /** What performing an action gave. */
@@ -97,57 +95,6 @@ export function fold(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
   return freezeFresh(apply(checkpoint, outcome));
 }
 
-/** What a run is from its first moment on. */
-export interface RunFacts {
-  readonly runId: string;
-  readonly agentName: string;
-  readonly activeAgent?: string | undefined;
-  readonly fingerprint?: AgentFingerprint | undefined;
-  readonly runConfig?: RunConfig | undefined;
-  readonly principal?: Principal | undefined;
-  readonly metadata?: JsonObject | undefined;
-  readonly businessState?: JsonValue | undefined;
-}
-
-/** The first checkpoint of a run: `messages` is the conversation so far, `input` what this run answers. */
-export function startRun(
-  facts: RunFacts,
-  conversation: { readonly messages: readonly Message[]; readonly inputIds: readonly string[] },
-  input: { readonly messages: readonly Message[]; readonly inputId?: string | undefined },
-): InProgressCheckpoint {
-  return freezeFresh({
-    version: CHECKPOINT_VERSION,
-    status: 'in-progress',
-    runId: facts.runId,
-    agentName: facts.agentName,
-    messages: appendFrozen(conversation.messages, input.messages),
-    stepIndex: 0,
-    usage: emptyUsage,
-    runInput: { start: conversation.messages.length, count: input.messages.length },
-    heldInput: noMessages,
-    inputIds: withInputId(conversation.inputIds, input.inputId),
-    settledResults: noResults,
-    startedToolCallIds: noIds,
-    approvals: noApprovals,
-    delegatedInFlight: noChildren,
-    ...(facts.fingerprint === undefined ? undefined : { fingerprint: facts.fingerprint }),
-    ...(facts.activeAgent === undefined ? undefined : { activeAgent: facts.activeAgent }),
-    ...(facts.businessState === undefined ? undefined : { businessState: facts.businessState }),
-    ...(facts.runConfig === undefined ? undefined : { runConfig: facts.runConfig }),
-    ...(facts.principal === undefined ? undefined : { principal: facts.principal }),
-    ...(facts.metadata === undefined ? undefined : { metadata: facts.metadata }),
-    savedAt: NOT_SAVED_YET,
-  } satisfies InProgressCheckpoint);
-}
-
-/** Replaced by the writer at each save. */
-const NOT_SAVED_YET = new Date(0).toISOString();
-const noMessages: readonly Message[] = Object.freeze([]);
-const noResults: readonly ToolResultPart[] = Object.freeze([]);
-const noIds: readonly string[] = Object.freeze([]);
-const noApprovals: readonly CheckpointApproval[] = Object.freeze([]);
-const noChildren: readonly DelegatedInFlight[] = Object.freeze([]);
-
 function apply(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
   switch (outcome.type) {
     case 'input':
@@ -157,7 +104,7 @@ function apply(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
         {
           ...checkpoint,
           messages: appendFrozen(checkpoint.messages, checkpoint.heldInput),
-          heldInput: noMessages,
+          heldInput: none,
         },
         keepFailure(checkpoint),
       );
@@ -256,7 +203,7 @@ function startNextRun(
     runId,
     messages: appendFrozen(checkpoint.messages, checkpoint.heldInput),
     runInput: { start: checkpoint.messages.length, count: checkpoint.heldInput.length },
-    heldInput: noMessages,
+    heldInput: none,
     stepIndex: 0,
     usage: emptyUsage,
     // The conversation is charged for its turns, and this is still the same one.
@@ -300,10 +247,6 @@ function addInput(checkpoint: Checkpoint, input: Extract<Outcome, { type: 'input
   };
 }
 
-function withInputId(ids: readonly string[], inputId: string | undefined): readonly string[] {
-  return inputId === undefined ? ids : appendFrozen(ids, [inputId]);
-}
-
 function shiftRunInput(checkpoint: Checkpoint, messages: readonly Message[]): Checkpoint['runInput'] {
   const { start, count } = checkpoint.runInput;
   return { start: Math.max(0, start + messages.length - checkpoint.messages.length), count };
@@ -320,9 +263,9 @@ function afterResponse(
     messages: appendFrozen(checkpoint.messages, [response.message]),
     stepIndex: checkpoint.stepIndex + 1,
     usage: addModelCall(checkpoint.usage, response.modelId, response.usage),
-    settledResults: response.results.length === 0 ? noResults : response.results,
-    startedToolCallIds: noIds,
-    approvals: noApprovals,
+    settledResults: response.results.length === 0 ? none : response.results,
+    startedToolCallIds: none,
+    approvals: none,
   };
   const isLast = ownCalls(response.message).length === 0 && checkpoint.heldInput.length === 0;
   if (!isLast) return withStatus(placeResults(next));

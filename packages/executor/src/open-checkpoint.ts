@@ -13,7 +13,8 @@ import {
 import { checkAgent } from './check-agent.ts';
 import { approvalInside, checkChildren, type StoredChild } from './check-children.ts';
 import { checkDecision } from './check-decision.ts';
-import { fold, startRun } from './fold.ts';
+import { fold } from './fold.ts';
+import { startRun } from './start-run.ts';
 import { asDelegated, knownSpend } from './next-action.ts';
 import { answeringAgent } from './handoff-tool.ts';
 import { isInstructions, refreshedMessages } from './instructions.ts';

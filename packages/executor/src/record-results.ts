@@ -13,6 +13,7 @@ import {
   type Message,
   type ToolResultPart,
 } from '@lousho/contract';
+import { none } from './start-run.ts';
 
 export interface RecordedResults {
   readonly results: readonly ToolResultPart[];
@@ -21,8 +22,6 @@ export interface RecordedResults {
   /** Sub-agents that ended with these results: what they spent. */
   readonly delegated?: readonly { readonly checkpointId: string; readonly usage: DelegatedUsage }[];
 }
-
-const none: readonly never[] = Object.freeze([]);
 
 export function recordResults(checkpoint: Checkpoint, outcome: RecordedResults): Checkpoint {
   let { usage, delegatedInFlight } = checkpoint;

@@ -1,6 +1,7 @@
 /** Random runs as sequences of outcomes, each one valid for the state it meets: what properties of the pure functions run over. */
 import type { Checkpoint, JsonValue, ToolResultPart } from '@lousho/contract';
-import { fold, startRun, type Outcome } from '../src/fold.ts';
+import { fold, type Outcome } from '../src/fold.ts';
+import { startRun } from '../src/start-run.ts';
 import { openCalls, undecidedApprovals } from '../src/next-action.ts';
 import { approvalOf, assistant, call, noSavedAt, oneCall, user } from './checkpoints.ts';
 import { fc } from './properties.ts';
