@@ -5,6 +5,7 @@ import { LineCounter, type LogLine } from './effect-log.ts';
 import type { Random } from './random.ts';
 import type { Rig } from './rig.ts';
 import { call, type Script } from './torture.ts';
+import { WorkerCrew } from './worker-crew.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
 const WORKERS = 3;
@@ -56,12 +57,10 @@ class Crowd {
   readonly #rig: Rig;
   readonly #random: Random;
   readonly #lines: LineCounter;
-  readonly #workers: WorkerProcess[] = [];
-  readonly #stopped = new Map<WorkerProcess, NodeJS.Timeout>();
+  readonly crew: WorkerCrew;
   readonly #loops: Promise<void>[] = [];
   readonly sessions: string[] = [];
   readonly looks: Look[] = [];
-  #spare: WorkerProcess;
   #clockMs = 0;
   #isOver = false;
 
@@ -69,31 +68,25 @@ class Crowd {
     this.#rig = rig;
     this.#random = random;
     this.#lines = new LineCounter(rig.logPath);
-    this.#spare = this.#start();
+    this.crew = new WorkerCrew(random, {
+      size: WORKERS,
+      leaseTtlMs: LEASE_TTL_MS,
+      chances: { kill: 0.25, end: 0.32, stall: 0.45, pause: 0.6 },
+      start: () => this.#start(),
+      mayDie: true,
+    });
   }
 
   async fill(): Promise<void> {
-    while (this.#workers.length < WORKERS) await this.#enter();
+    await this.crew.fill();
     this.#loops.push(this.#sendUntilStored(POISON));
     for (let loop = 0; loop < LOOPS; loop += 1) this.#loops.push(this.#sendAll());
   }
 
   /** Kills one, lets one shut down, or stops one for a moment or for longer than its lease. Who died of the poison is replaced. */
   async strike(): Promise<void> {
-    await this.#replaceDead();
-    const victim = this.#random.pick(this.#workers);
-    const chance = this.#random.next();
-    if (chance < 0.25) {
-      await victim.kill();
-      await this.#replace(victim);
-    } else if (this.#stopped.has(victim)) {
-      return;
-    } else if (chance < 0.32) {
-      await victim.end();
-      await this.#replace(victim);
-    } else if (chance < 0.6) {
-      this.#stop(victim, chance < 0.45 ? 2.5 * LEASE_TTL_MS : 30 + this.#random.below(300));
-    }
+    await this.crew.replaceDead();
+    await this.crew.strike();
   }
 
   /** What another handle sees now: all that was acknowledged before it looked. */
@@ -108,27 +101,24 @@ class Crowd {
   /** The last processes go the way of the others. What is left is finished by one after the other, an hour apart, with `recover()` alone. */
   async end(): Promise<void> {
     this.#isOver = true;
-    for (const timer of this.#stopped.values()) clearTimeout(timer);
-    await Promise.all(this.#workers.splice(0).map((worker) => worker.kill()));
+    await this.crew.killAll();
     await Promise.all(this.#loops);
-    await this.#enter();
+    await this.crew.enter();
     for (const session of this.sessions) await this.#sendUntilStored(session);
     for (let hour = 1; !(await this.#isAllAtRest()); hour += 1) {
       if (hour > MOST_HOURS) throw new Error('There are runs that nobody finishes.');
       this.#clockMs += HOUR_MS;
-      const next = this.#start();
-      await Promise.all(this.#workers.splice(0).map((worker) => worker.end()));
-      await this.#spare.kill();
-      this.#spare = next;
-      await this.#enter();
+      await this.crew.renewSpare();
+      await this.crew.endAll();
+      await this.crew.enter();
       const giveUpAtMs = performance.now() + LOOK_FOR_MS;
-      while (performance.now() < giveUpAtMs && this.#workers.every(({ isAlive }) => isAlive)) {
+      while (performance.now() < giveUpAtMs && this.crew.workers.every(({ isAlive }) => isAlive)) {
         if (await this.#isAllAtRest()) break;
         await sleep(20);
       }
     }
-    await Promise.all(this.#workers.map((worker) => worker.end()));
-    await this.#spare.kill();
+    await this.crew.endAll();
+    await this.crew.killSpare();
   }
 
   async #isAllAtRest(): Promise<boolean> {
@@ -148,42 +138,11 @@ class Crowd {
   /** A run that its process took along before it was stored has done nothing: its caller sends it again. */
   async #sendUntilStored(session: string): Promise<void> {
     while ((await this.#rig.load(session)) === null) {
-      const worker = this.#random.pick(this.#workers);
+      const worker = this.#random.pick(this.crew.workers);
       if (worker?.isAlive) await worker.perform(session, { type: 'send', inputId: session });
-      else if (this.#isOver && this.#workers.length === 0) return;
+      else if (this.#isOver && this.crew.workers.length === 0) return;
       await sleep(5);
     }
-  }
-
-  async #enter(): Promise<void> {
-    const worker = this.#spare;
-    this.#spare = this.#start();
-    const ready = worker.ready();
-    worker.begin();
-    // The poison may take it before it says so.
-    await Promise.race([ready, worker.exited]);
-    ready.catch(() => undefined);
-    this.#workers.push(worker);
-  }
-
-  async #replace(worker: WorkerProcess): Promise<void> {
-    this.#workers.splice(this.#workers.indexOf(worker), 1);
-    clearTimeout(this.#stopped.get(worker));
-    this.#stopped.delete(worker);
-    await this.#enter();
-  }
-
-  async #replaceDead(): Promise<void> {
-    for (const worker of [...this.#workers]) if (!worker.isAlive) await this.#replace(worker);
-  }
-
-  #stop(worker: WorkerProcess, durationMs: number): void {
-    worker.stop();
-    const goOn = (): void => {
-      this.#stopped.delete(worker);
-      worker.continue();
-    };
-    this.#stopped.set(worker, setTimeout(goOn, durationMs));
   }
 
   #start(): WorkerProcess {

@@ -3,6 +3,7 @@ import { LineCounter, type LogLine } from './effect-log.ts';
 import type { Evidence, Look } from './checker.ts';
 import type { Random } from './random.ts';
 import { Rig, type JobOptions } from './rig.ts';
+import { WorkerCrew } from './worker-crew.ts';
 import type { Action, ScriptedCall, WorkerProcess } from './worker-process.ts';
 
 export interface TortureOptions {
@@ -56,10 +57,10 @@ export async function torture(rig: Rig, options: TortureOptions): Promise<Eviden
     { agent: { ...agent, toolConcurrency: 1 }, ...fault },
   ];
   const stage = new Stage(rig, jobs, random, options.chances ?? { send: 35, resume: 15 });
-  await stage.fill();
+  await stage.crew.fill();
   const endMs = performance.now() + durationMs;
   while (performance.now() < endMs && stage.finishedRuns < finishedRuns) {
-    await stage.strike();
+    await stage.crew.strike();
     await stage.look();
     await sleep(calmMs / 2 + random.below(calmMs));
   }
@@ -73,14 +74,11 @@ export async function torture(rig: Rig, options: TortureOptions): Promise<Eviden
 /** The processes that are at work now, and what happens to them. */
 class Stage {
   readonly #rig: Rig;
-  readonly #jobs: readonly JobOptions[];
   readonly #random: Random;
   readonly #lines: LineCounter;
-  readonly #workers: WorkerProcess[] = [];
-  readonly #stopped = new Map<WorkerProcess, NodeJS.Timeout>();
+  readonly crew: WorkerCrew;
   readonly #inputs = new Map<string, string[]>();
   readonly looks: Look[] = [];
-  #spare: WorkerProcess;
   #operationCount = 0;
   #isOver = false;
   finishedRuns = 0;
@@ -92,31 +90,17 @@ class Stage {
     readonly chances: Chances,
   ) {
     this.#rig = rig;
-    this.#jobs = jobs;
     this.#random = random;
     this.#lines = new LineCounter(rig.logPath);
-    this.#spare = rig.start(random.pick(jobs));
-  }
-
-  async fill(): Promise<void> {
-    while (this.#workers.length < WORKERS) await this.#enter();
-  }
-
-  /** Kills one, lets one shut down, or stops one for a moment or for longer than its lease. */
-  async strike(): Promise<void> {
-    const victim = this.#random.pick(this.#workers);
-    const chance = this.#random.next();
-    if (chance < 0.2) {
-      await victim.kill();
-      await this.#replace(victim);
-    } else if (this.#stopped.has(victim)) {
-      return;
-    } else if (chance < 0.25) {
-      await victim.end();
-      await this.#replace(victim);
-    } else if (chance < 0.75) {
-      this.#stop(victim, chance < 0.55 ? 2.5 * LEASE_TTL_MS : 30 + this.#random.below(300));
-    }
+    this.crew = new WorkerCrew(random, {
+      size: WORKERS,
+      leaseTtlMs: LEASE_TTL_MS,
+      chances: { kill: 0.2, end: 0.25, stall: 0.55, pause: 0.75 },
+      start: () => rig.start(random.pick(jobs)),
+      begun: (worker) => {
+        for (let loop = 0; loop < LOOPS; loop += 1) void this.#work(worker);
+      },
+    });
   }
 
   /** What another handle sees now: all that was acknowledged before it looked. */
@@ -129,34 +113,8 @@ class Stage {
 
   async clear(): Promise<void> {
     this.#isOver = true;
-    for (const timer of this.#stopped.values()) clearTimeout(timer);
-    await Promise.all([...this.#workers, this.#spare].map((worker) => worker.kill()));
-  }
-
-  async #enter(): Promise<void> {
-    const worker = this.#spare;
-    this.#spare = this.#rig.start(this.#random.pick(this.#jobs));
-    const ready = worker.ready();
-    worker.begin();
-    await ready;
-    this.#workers.push(worker);
-    for (let loop = 0; loop < LOOPS; loop += 1) void this.#work(worker);
-  }
-
-  async #replace(worker: WorkerProcess): Promise<void> {
-    this.#workers.splice(this.#workers.indexOf(worker), 1);
-    clearTimeout(this.#stopped.get(worker));
-    this.#stopped.delete(worker);
-    await this.#enter();
-  }
-
-  #stop(worker: WorkerProcess, durationMs: number): void {
-    worker.stop();
-    const goOn = (): void => {
-      this.#stopped.delete(worker);
-      worker.continue();
-    };
-    this.#stopped.set(worker, setTimeout(goOn, durationMs));
+    await this.crew.killAll();
+    await this.crew.killSpare();
   }
 
   async #work(worker: WorkerProcess): Promise<void> {
