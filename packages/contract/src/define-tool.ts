@@ -4,12 +4,13 @@ import { deepFreeze } from './freeze.ts';
 import { jsonEqual, type JsonValue } from './json.ts';
 import { handoffMark } from './handoff-mark.ts';
 import type { Message } from './messages.ts';
+import { requireKnownOptions, type OptionNames } from './known-options.ts';
 import { inputJsonSchema } from './tool-schema.ts';
 import type { ArgsOf, InputSchema, NeedsApproval, Tool, ToolContext, ToolDefinition } from './tool.ts';
 import { answeredCalls, resultOf } from './transcript.ts';
 
 /** A part that nobody knows is a mistake in its name: `needApproval` would let everything run. `inputSchema` is what a defined tool has. */
-const everyPart: { readonly [Part in keyof Tool]-?: true } = {
+const everyPart: OptionNames<Tool> = {
   name: true,
   description: true,
   input: true,
@@ -35,9 +36,7 @@ export function defineTool<S extends InputSchema, Result>(
   if (typeof name !== 'string' || !TOOL_NAME.test(name))
     refuse('tool.name', name, '1-64 characters of A-Z a-z 0-9 _ -');
   const option = (part: string): string => `tools.${name}.${part}`;
-  for (const part of Object.keys(own))
-    if (!(part in everyPart))
-      refuse(option(part), Reflect.get(own, part), `one of ${Object.keys(everyPart).join(', ')}`);
+  requireKnownOptions(option(''), own, everyPart);
   if (typeof own.description !== 'string') refuse(option('description'), own.description, 'a text');
   const execute: unknown = Reflect.get(own, 'execute');
   if (typeof execute !== 'function') refuse(option('execute'), execute, 'a function of the object itself');

@@ -168,7 +168,8 @@ export {
 export { isMessage } from './message-shape.ts';
 export { type SessionRecord, type SessionStore, type TurnSummary } from './session.ts';
 export { sessionAsCheckpoint, sessionOfCheckpoint } from './session-log.ts';
-export { resolveStoreOptions, type ResolvedStoreOptions } from './store-options.ts';
+export { requireKnownOptions, type OptionNames } from './known-options.ts';
+export { resolveStoreOptions, storeOptionNames, type ResolvedStoreOptions } from './store-options.ts';
 export {
   CONTRACT_VERSION,
   type DeleteOptions,

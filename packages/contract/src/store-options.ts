@@ -1,5 +1,6 @@
 /** The options that every bundled store takes, validated once. */
 import { ConfigurationError } from './errors.ts';
+import type { OptionNames } from './known-options.ts';
 import type { StoreOptions } from './store.ts';
 
 export interface ResolvedStoreOptions {
@@ -7,6 +8,14 @@ export interface ResolvedStoreOptions {
   readonly historyMaxBytes: number;
   readonly retentionMs: number | undefined;
 }
+
+/** For `requireKnownOptions`, with the options that a store has besides. */
+export const storeOptionNames: OptionNames<StoreOptions> = {
+  historyLimit: true,
+  historyMaxBytes: true,
+  retentionMs: true,
+  ports: true,
+};
 
 /** Enough to fork a run of the default length at every step, with room for its tool results. */
 const DEFAULT_HISTORY_LIMIT = 50;

@@ -2,6 +2,7 @@
 import {
   CONTRACT_VERSION,
   ConfigurationError,
+  requireKnownOptions,
   type AgentStore,
   type ApprovalDecision,
   type ApprovalRequest,
@@ -14,6 +15,7 @@ import {
   type SessionStore,
   type SubAgent,
   type Tool,
+  type OptionNames,
 } from '@lousho/contract';
 import type { EngineOptions } from '@lousho/executor';
 import {
@@ -22,13 +24,12 @@ import {
   askQuestionTool,
   ephemeralApprovals,
   requireHandoffs,
-  requireKnownOptions,
   requireSubAgents,
   requireWholeNumber,
   resolveEngine,
   type AgentSource,
   type Engine,
-  type OptionNames,
+  refuseOption,
 } from '@lousho/executor/wiring';
 import { sessionParts, type SessionParts } from './session-parts.ts';
 
@@ -110,20 +111,21 @@ const everyOption: OptionNames<AgentConfig> = {
 
 /** @throws synchronously LOUSHO_CONFIG_INVALID, LOUSHO_STORE_VERSION_UNSUPPORTED */
 export function resolveAgentConfig(config: AgentConfig): AgentParts {
-  if (typeof config !== 'object' || config === null) refuse('config', config, 'an object with a provider');
+  if (typeof config !== 'object' || config === null)
+    refuseOption('config', config, 'an object with a provider');
   requireKnownOptions('', config, everyOption);
   const { provider, name = 'agent', store } = config;
   if (typeof provider !== 'object' || provider === null || typeof provider.generate !== 'function') {
-    refuse('provider', provider, 'an LLMProvider, which has a generate method');
+    refuseOption('provider', provider, 'an LLMProvider, which has a generate method');
   }
-  if (typeof name !== 'string' || name === '') refuse('name', name, 'a text that is not empty');
+  if (typeof name !== 'string' || name === '') refuseOption('name', name, 'a text that is not empty');
   if (store !== undefined) requireStore(store);
   if (config.providerTools !== undefined && !Array.isArray(config.providerTools))
-    refuse('providerTools', config.providerTools, 'a list of provider tools');
+    refuseOption('providerTools', config.providerTools, 'a list of provider tools');
   if (config.approve !== undefined && typeof config.approve !== 'function')
-    refuse('approve', config.approve, 'a function');
+    refuseOption('approve', config.approve, 'a function');
   if (config.askQuestion !== undefined && typeof config.askQuestion !== 'boolean')
-    refuse('askQuestion', config.askQuestion, 'true or false');
+    refuseOption('askQuestion', config.askQuestion, 'true or false');
   requireSubAgents(config);
   requireHandoffs({ ...config, name });
   const { maxSubagentDepth: levelsBelow = DEFAULT_MAX_SUBAGENT_DEPTH, askQuestion = false } = config;
@@ -148,7 +150,7 @@ export function resolveAgentConfig(config: AgentConfig): AgentParts {
 
 export function requireStore(store: AgentStore): void {
   if (typeof store !== 'object' || store === null)
-    refuse('store', store, 'an AgentStore, for example memoryStore()');
+    refuseOption('store', store, 'an AgentStore, for example memoryStore()');
   const { contractVersion = CONTRACT_VERSION } = store;
   if (contractVersion > CONTRACT_VERSION) {
     throw new ConfigurationError('LOUSHO_STORE_VERSION_UNSUPPORTED', {
@@ -157,7 +159,7 @@ export function requireStore(store: AgentStore): void {
     });
   }
   if (store.checkpoints === undefined && store.approvals === undefined && store.sessions === undefined) {
-    refuse(
+    refuseOption(
       'store',
       store,
       'an AgentStore with a checkpoints part; a checkpoint store alone goes in as { checkpoints: store }',
@@ -177,10 +179,6 @@ const requiredMethods = {
 function requireMethods(part: keyof typeof requiredMethods, methods: unknown): void {
   for (const name of requiredMethods[part]) {
     const method: unknown = (methods as Record<string, unknown> | null)?.[name];
-    if (typeof method !== 'function') refuse(`store.${part}.${name}`, method, 'a function');
+    if (typeof method !== 'function') refuseOption(`store.${part}.${name}`, method, 'a function');
   }
-}
-
-function refuse(option: string, got: unknown, want: string): never {
-  throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option, got, want });
 }

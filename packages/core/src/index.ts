@@ -104,6 +104,8 @@ export {
   platformProcesses,
   resolvePorts,
   resolveStoreOptions,
+  storeOptionNames,
+  requireKnownOptions,
   resultOf,
   sessionAsCheckpoint,
   sessionOfCheckpoint,

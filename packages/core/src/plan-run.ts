@@ -1,12 +1,13 @@
 /** What a call of an application asks for → the order that the engine executes. */
-import { ConfigurationError, assertRunId, type AgentInput, type ModelSettings } from '@lousho/contract';
 import {
-  planSend,
+  ConfigurationError,
+  assertRunId,
   requireKnownOptions,
-  resolveEngine,
+  type AgentInput,
+  type ModelSettings,
   type OptionNames,
-  type OrderPlan,
-} from '@lousho/executor/wiring';
+} from '@lousho/contract';
+import { planSend, resolveEngine, type OrderPlan } from '@lousho/executor/wiring';
 import type { AgentParts } from './agent-config.ts';
 import type { AbortOptions, SendOptions } from './agent.ts';
 import type { LiveRuns } from './live-runs.ts';

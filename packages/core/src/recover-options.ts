@@ -1,6 +1,11 @@
 /** The options of `recover()`, every default filled in, and whether the store is one for it. */
-import { ConfigurationError, type CheckpointStore, type StoreClaims } from '@lousho/contract';
-import { requireKnownOptions, type OptionNames } from '@lousho/executor/wiring';
+import {
+  requireKnownOptions,
+  type CheckpointStore,
+  type StoreClaims,
+  type OptionNames,
+} from '@lousho/contract';
+import { refuseOption } from '@lousho/executor/wiring';
 import type { RecoverOptions } from './agent.ts';
 import { requireListable } from './pending-runs.ts';
 
@@ -35,7 +40,7 @@ export function resolveRecoverOptions(
 ): ResolvedRecoverOptions {
   const store = requireListable(checkpoints, 'agent.recover()');
   const given: unknown = options;
-  if (typeof given !== 'object' || given === null) refuse('options', given, 'an object');
+  if (typeof given !== 'object' || given === null) refuseOption('options', given, 'an object');
   requireKnownOptions('', options, everyOption);
   const {
     intervalMs = 30_000,
@@ -47,14 +52,14 @@ export function resolveRecoverOptions(
     onError = ignore,
   } = options;
   if (typeof intervalMs !== 'number' || !(intervalMs >= 1 && intervalMs < Infinity))
-    refuse('intervalMs', intervalMs, 'a number, 1 or more');
+    refuseOption('intervalMs', intervalMs, 'a number, 1 or more');
   for (const [option, count] of Object.entries({ concurrency, maxAttempts }))
-    if (!Number.isSafeInteger(count) || count < 1) refuse(option, count, 'a whole number, 1 or more');
+    if (!Number.isSafeInteger(count) || count < 1) refuseOption(option, count, 'a whole number, 1 or more');
   for (const [option, callback] of Object.entries({ onRecovered, onError }) as [string, unknown][])
-    if (typeof callback !== 'function') refuse(option, callback, 'a function');
+    if (typeof callback !== 'function') refuseOption(option, callback, 'a function');
   const isEventual = store.claims?.consistency === 'eventual';
   if (isEventual && eventualConsistency !== true)
-    refuse(
+    refuseOption(
       'eventualConsistency',
       eventualConsistency,
       'true: this store shows what was saved only after a while, so a run may be recovered that is long over',
@@ -84,8 +89,4 @@ function leasesOf(store: CheckpointStore): StoreClaims['leases'] {
 
 function ignore(): void {
   // Nobody asked to hear of it; `agent.pending()` shows what is left.
-}
-
-function refuse(option: string, got: unknown, want: string): never {
-  throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option, got, want });
 }

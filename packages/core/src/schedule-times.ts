@@ -1,6 +1,5 @@
 /** When a schedule fires. The same times for every replica: nothing depends on when a process began. */
-import { ConfigurationError, assertRunId, isSDKError } from '@lousho/contract';
-import type { OptionNames } from '@lousho/executor/wiring';
+import { ConfigurationError, assertRunId, isSDKError, type OptionNames } from '@lousho/contract';
 import { Cron } from 'croner';
 import type { Schedule } from './schedule.ts';
 

@@ -1,27 +1,27 @@
 /** `agent.session()`: one conversation, its turns, and what a person can do with it. */
 import {
-  ConfigurationError,
   assertSessionId,
   deepFreeze,
   turnCheckpointId,
+  requireKnownOptions,
   type AgentEvent,
   type AgentInput,
   type AgentRun,
   type ExecutionResult,
   type Message,
   type SessionRecord,
+  type OptionNames,
 } from '@lousho/contract';
 import {
   executeWork,
   isInstructions,
   isOver,
   loadCheckpoint,
-  requireKnownOptions,
   requireLimits,
   streamWork,
   type ApplicationCall,
-  type OptionNames,
   type OrderPlan,
+  refuseOption,
 } from '@lousho/executor/wiring';
 import { requireStore, type AgentParts } from './agent-config.ts';
 import type { AgentSession, SessionOptions } from './agent-session.ts';
@@ -131,7 +131,7 @@ class Session implements AgentSession {
   }
 
   on(listener: (event: AgentEvent) => void): () => void {
-    if (typeof listener !== 'function') refuse('listener', listener, 'a function');
+    if (typeof listener !== 'function') refuseOption('listener', listener, 'a function');
     // One of its own each time: given twice, it ends twice.
     const own = { listener };
     this.#listeners.add(own);
@@ -159,7 +159,8 @@ class Session implements AgentSession {
 
   /** @throws synchronously what `Agent.send` does for wrong options */
   #plan(input: AgentInput, options: TurnOptions): OrderPlan {
-    if ('sessionId' in options) refuse('sessionId', options.sessionId, 'left out: the session has its id');
+    if ('sessionId' in options)
+      refuseOption('sessionId', options.sessionId, 'left out: the session has its id');
     return planInput(this.#parts, this.#live, input, { ...options, sessionId: this.id });
   }
 
@@ -183,12 +184,12 @@ const everyOption: OptionNames<SessionOptions> = { id: true, turnPolicy: true, l
 function requireSessionOptions(options: SessionOptions): void {
   const given: unknown = options;
   if (typeof given !== 'object' || given === null)
-    refuse('options', given, "an object with an id, for example { id: 'chat-7' }");
+    refuseOption('options', given, "an object with an id, for example { id: 'chat-7' }");
   requireKnownOptions('', options, everyOption);
   assertSessionId(options.id);
   const { turnPolicy = 'wait', limits, store } = options;
   if (!['wait', 'queue', 'steer'].includes(turnPolicy))
-    refuse('turnPolicy', turnPolicy, "'wait', 'queue' or 'steer'");
+    refuseOption('turnPolicy', turnPolicy, "'wait', 'queue' or 'steer'");
   if (limits !== undefined) requireLimits(limits);
   if (store !== undefined) requireStore(store);
 }
@@ -196,7 +197,7 @@ function requireSessionOptions(options: SessionOptions): void {
 /** @throws LOUSHO_CONFIG_INVALID: what is mistyped would be left out in silence */
 function requireOptions<Options extends object>(options: Options, names: OptionNames<Options>): void {
   const given: unknown = options;
-  if (typeof given !== 'object' || given === null) refuse('options', given, 'an object');
+  if (typeof given !== 'object' || given === null) refuseOption('options', given, 'an object');
   requireKnownOptions('', options, names);
 }
 
@@ -215,8 +216,4 @@ function withStore(parts: AgentParts, { id, store = {} }: SessionOptions): Agent
   const own = { checkpoints: merged.checkpoints, approvals: merged.approvals, sessions };
   parts.sessions.elsewhere.set(id, { ...own, store });
   return { ...parts, ...own };
-}
-
-function refuse(option: string, got: unknown, want: string): never {
-  throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option, got, want });
 }

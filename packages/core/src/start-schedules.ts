@@ -2,11 +2,13 @@
 import {
   ConfigurationError,
   SDKError,
+  requireKnownOptions,
   type Clock,
   type ExecutionResult,
   type FinishedResult,
+  type OptionNames,
 } from '@lousho/contract';
-import { requireKnownOptions, type OptionNames } from '@lousho/executor/wiring';
+import { refuseOption } from '@lousho/executor/wiring';
 import type { AgentParts } from './agent-config.ts';
 import type { LoopHandle } from './agent.ts';
 import { fireSchedule, runIdOf } from './fire-schedule.ts';
@@ -38,7 +40,7 @@ interface ScheduledTimes {
 
 function timersOf(schedules: readonly Schedule[]): readonly ScheduledTimes[] {
   const given: unknown = schedules;
-  if (!Array.isArray(given)) refuse('schedules', given, 'a list of schedules');
+  if (!Array.isArray(given)) refuseOption('schedules', given, 'a list of schedules');
   const ids = new Set<string>();
   return schedules.map((schedule) => {
     const times = fireTimesOf(schedule);
@@ -158,13 +160,9 @@ const everyOption: OptionNames<ScheduleOptions> = { signal: true, onResult: true
 
 function requireOptions(options: ScheduleOptions): void {
   const given: unknown = options;
-  if (typeof given !== 'object' || given === null) refuse('options', given, 'an object');
+  if (typeof given !== 'object' || given === null) refuseOption('options', given, 'an object');
   requireKnownOptions('', options, everyOption);
   for (const option of ['onResult', 'onError'] as const)
     if (options[option] !== undefined && typeof options[option] !== 'function')
-      refuse(option, options[option], 'a function');
-}
-
-function refuse(option: string, got: unknown, want: string): never {
-  throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option, got, want });
+      refuseOption(option, options[option], 'a function');
 }

@@ -5,10 +5,12 @@ import {
   assertRunId,
   getCheckpointHistory,
   isSDKError,
+  requireKnownOptions,
   type Checkpoint,
   type CheckpointHistoryEntry,
   type CheckpointStore,
   type InProgressCheckpoint,
+  type OptionNames,
 } from '@lousho/contract';
 import { CheckpointWriter } from './checkpoint-writer.ts';
 import { exclusively } from './exclusively.ts';
@@ -17,11 +19,9 @@ import { loadCheckpoint } from './load-checkpoint.ts';
 import {
   refuseOption,
   requireFunction,
-  requireKnownOptions,
   requireObject,
   requireText,
   requireWholeNumber,
-  type OptionNames,
 } from './require-option.ts';
 import type { Engine } from './run-options.ts';
 

@@ -1,14 +1,15 @@
 /** The agents of one conversation: the one that it began with, and those that it may be handed over to, from any of them to any other. */
-import type { HandoffTarget, RunContext, SubAgent, Tool } from '@lousho/contract';
+import {
+  requireKnownOptions,
+  type HandoffTarget,
+  type RunContext,
+  type SubAgent,
+  type Tool,
+  type OptionNames,
+} from '@lousho/contract';
 import { agentSource, type AgentSpec } from './agent-source.ts';
 import { handoffTool, handoffToolName } from './handoff-tool.ts';
-import {
-  refuseOption,
-  requireKnownOptions,
-  requireObject,
-  requireWholeNumber,
-  type OptionNames,
-} from './require-option.ts';
+import { refuseOption, requireObject, requireWholeNumber } from './require-option.ts';
 import type { AgentSource, ResolvedAgent } from './resolved-agent.ts';
 import { everySubAgentOption, requireSubAgent } from './sub-agents.ts';
 

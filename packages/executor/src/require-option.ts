@@ -33,20 +33,6 @@ export function requireObject(option: string, got: unknown, want = 'an object'):
   if (typeof got !== 'object' || got === null || Array.isArray(got)) refuseOption(option, got, want);
 }
 
-/** Names of options with every one of them in it: the compiler asks for what is missing. */
-export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };
-
-/** An option that nobody knows is a mistake in its name, and would do nothing: a run would not be durable, a limit not there. */
-export function requireKnownOptions<Options>(
-  prefix: string,
-  given: object,
-  names: OptionNames<Options>,
-): void {
-  for (const [name, value] of Object.entries(given))
-    if (!Object.hasOwn(names, name) && value !== undefined)
-      refuseOption(`${prefix}${name}`, value, `one of ${Object.keys(names).join(', ')}`);
-}
-
 export function requireText(option: string, got: unknown): void {
   if (typeof got !== 'string' || got === '') refuseOption(option, got, 'a text that is not empty');
 }

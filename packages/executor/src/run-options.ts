@@ -1,6 +1,7 @@
 /** The options of `execute` and its like, and what they resolve to: validated once, every default filled in. */
 import {
   resolvePorts,
+  requireKnownOptions,
   type AgentEvent,
   type AgentHooks,
   type AgentInput,
@@ -26,7 +27,6 @@ import {
   requireAbove,
   requireAtLeast,
   requireFunction,
-  requireKnownOptions,
   requireObject,
   requireWholeNumber,
 } from './require-option.ts';

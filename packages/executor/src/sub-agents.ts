@@ -1,13 +1,12 @@
 /** Whether sub-agents can be used, said by their names: wrong ones are refused when the agent is made, not when a model first calls one. */
-import { ConfigurationError, type SubAgent, type Tool } from '@lousho/contract';
 import {
-  refuseOption,
+  ConfigurationError,
   requireKnownOptions,
-  requireObject,
-  requireText,
-  requireWholeNumber,
+  type SubAgent,
+  type Tool,
   type OptionNames,
-} from './require-option.ts';
+} from '@lousho/contract';
+import { refuseOption, requireObject, requireText, requireWholeNumber } from './require-option.ts';
 import { requireLimits, resolveToolConcurrency } from './run-options.ts';
 import { TASK } from './task-tool.ts';
 

@@ -31,7 +31,7 @@ export { parkRun } from './park-run.ts';
 export { planDecision, type DecisionWiring } from './resume-after-approval.ts';
 export type { AgentSource } from './resolved-agent.ts';
 export { DEFAULT_MAX_SUBAGENT_DEPTH, requireSubAgents } from './sub-agents.ts';
-export { requireKnownOptions, requireWholeNumber, type OptionNames } from './require-option.ts';
+export { refuseOption, requireFunction, requireObject, requireWholeNumber } from './require-option.ts';
 export { requireLimits, resolveEngine, type Engine } from './run-options.ts';
 export type { RunStop } from './run-stop.ts';
 export { taskRecordsIn } from './task-records.ts';

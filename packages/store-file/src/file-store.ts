@@ -4,7 +4,9 @@ import {
   CONTRACT_VERSION,
   ConfigurationError,
   resolvePorts,
+  requireKnownOptions,
   resolveStoreOptions,
+  storeOptionNames,
   type Checkpoint,
   type CheckpointHeaderEntry,
   type CheckpointHistoryEntry,
@@ -102,6 +104,7 @@ export class FileCheckpointStore implements FullCheckpointStore {
 }
 
 function openParts(dir: string, options: FileStoreOptions): StoreParts {
+  requireKnownOptions<FileStoreOptions>('', options, { ...storeOptionNames, durability: true });
   const { durability = 'power', ports } = options;
   if (typeof dir !== 'string' || dir === '' || dir !== dir.trim())
     throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {

@@ -181,6 +181,7 @@ it.each([
   { historyMaxBytes: -1 },
   { retentionMs: Number.NaN },
   { durability: 'maybe' },
+  { durabilty: 'process' },
 ])('refuses the options %j', (options) => {
   for (const open of [fileStore, (dir: string, given: never) => new FileCheckpointStore(dir, given)]) {
     expect(() => open(tempFolder(), options as never)).toThrow(ConfigurationError);

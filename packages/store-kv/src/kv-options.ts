@@ -2,6 +2,7 @@
 import {
   ConfigurationError,
   resolvePorts,
+  requireKnownOptions,
   resolveStoreOptions,
   type Ports,
   type StoreOptions,
@@ -25,6 +26,12 @@ export interface ResolvedKVOptions {
 
 /** @throws synchronously LOUSHO_CONFIG_INVALID naming the option */
 export function resolveKVOptions(kv: KVNamespaceLike, options: KVStoreOptions): ResolvedKVOptions {
+  requireKnownOptions<KVStoreOptions>('', options, {
+    prefix: true,
+    ttlSeconds: true,
+    historyLimit: true,
+    ports: true,
+  });
   const { prefix = 'lousho/', ttlSeconds, ports } = options;
   const isNamespace = (['get', 'put', 'delete'] as const).every(
     (method) => typeof (kv as KVNamespaceLike | undefined | null)?.[method] === 'function',

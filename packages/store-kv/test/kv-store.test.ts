@@ -24,6 +24,7 @@ describe('options', () => {
     ['ttlSeconds', { ttlSeconds: 59 }],
     ['ttlSeconds', { ttlSeconds: 60.5 }],
     ['historyLimit', { historyLimit: -1 }],
+    ['ttlSecond', { ttlSecond: 60 } as KVStoreOptions],
   ])('refuse a wrong %s at once: %o', (option, options) => {
     expect(() => givenKV().open(options)).toThrowError(
       expect.objectContaining({

@@ -16,6 +16,7 @@ import {
   listCheckpoints,
   parseCheckpoint,
   resolvePorts,
+  requireKnownOptions,
   resolveStoreOptions,
   SDKError,
   storedError,
@@ -68,6 +69,7 @@ export class LocalStorageCheckpointStore implements CheckpointStore {
   constructor(storage: WebStorageLike, options: LocalStorageOptions = {}) {
     const { prefix = 'lousho/' } = options;
     requireStorage(storage);
+    requireKnownOptions<LocalStorageOptions>('', options, { historyLimit: true, ports: true, prefix: true });
     if (typeof prefix !== 'string' || !/^(?:|[^#]*[/:])$/.test(prefix))
       refuse('prefix', prefix, "'', or a text without # that ends in / or :");
     const { historyLimit } = resolveStoreOptions({ historyLimit: options.historyLimit });

@@ -2,7 +2,9 @@
 import {
   CONTRACT_VERSION,
   resolvePorts,
+  requireKnownOptions,
   resolveStoreOptions,
+  storeOptionNames,
   type Clock,
   type FullAgentStore,
   type StoreOptions,
@@ -20,6 +22,7 @@ import { MemoryState } from './memory-state.ts';
  * Claims: atomic leases, memory, strong. @throws synchronously LOUSHO_CONFIG_INVALID
  */
 export function memoryStore(options: StoreOptions = {}): FullAgentStore {
+  requireKnownOptions('', options, storeOptionNames);
   const { retentionMs, ...historyLimits } = resolveStoreOptions(options);
   const { clock } = resolvePorts(options.ports);
   const state = new MemoryState(new MemoryHistory(historyLimits));

@@ -235,6 +235,7 @@ it.each([
   ['historyLimit', 1.5],
   ['historyMaxBytes', -1],
   ['retentionMs', Number.NaN],
+  ['historyLimt', 5],
 ])('refuses the option %s: %d', (option, got) => {
   expect(() => memoryStore({ [option]: got })).toThrow(
     expect.objectContaining({ code: 'LOUSHO_CONFIG_INVALID', details: expect.objectContaining({ option }) }),

@@ -3,7 +3,9 @@ import {
   CONTRACT_VERSION,
   ConfigurationError,
   resolvePorts,
+  requireKnownOptions,
   resolveStoreOptions,
+  storeOptionNames,
   type ApprovalStore,
   type DurabilityOptions,
   type FullAgentStore,
@@ -84,6 +86,8 @@ interface ResolvedSqliteOptions extends ResolvedStoreOptions {
 }
 
 function resolveSqliteOptions(options: SqliteStoreOptions): ResolvedSqliteOptions {
+  const names = { ...storeOptionNames, durability: true, journalMode: true } as const;
+  requireKnownOptions<SqliteStoreOptions>('', options, names);
   const { durability = 'power', journalMode, ports } = options;
   requireOneOf('durability', durability, ['power', 'process']);
   if (journalMode !== undefined) requireOneOf('journalMode', journalMode, ['wal', 'delete']);

@@ -123,6 +123,7 @@ it.each([
   { retentionMs: Number.NaN },
   { durability: 'maybe' },
   { journalMode: 'off' },
+  { durabilty: 'process' },
 ])('refuses the options %j', (options) => {
   const file = tempFile();
   expect(() => new SqliteStore(file, options as never)).toThrow(ConfigurationError);

@@ -1,5 +1,5 @@
 /** What `workspaceTools` takes, checked and with every default filled in. */
-import { ConfigurationError, type NeedsApproval } from '@lousho/contract';
+import { ConfigurationError, requireKnownOptions, type NeedsApproval } from '@lousho/contract';
 import type { ChangeMemory } from './change-memory.ts';
 import { safeEnvironment } from './process-group-ports.ts';
 import { memoryOf, type WorkspaceCheckpoints } from './workspace-checkpoints.ts';
@@ -75,6 +75,7 @@ export function resolveToolsOptions(
     needsApproval = {},
     skipFolders = ['.git', 'node_modules'],
   } = options;
+  requireKnown(options);
   if (checkpoints !== undefined && checkpoints.root !== realFolder(root, 'root')) {
     const details = {
       option: 'checkpoints',
@@ -103,6 +104,37 @@ export function resolveToolsOptions(
     shell: shell === false ? undefined : resolveShellOptions(shell ?? {}),
   };
 }
+
+/** `readonly` would leave the tools that change something in the list. */
+function requireKnown(options: WorkspaceToolsOptions): void {
+  requireKnownOptions<WorkspaceToolsOptions>('', options, {
+    root: true,
+    checkpoints: true,
+    readOnly: true,
+    shell: true,
+    needsApproval: true,
+    skipFolders: true,
+    limits: true,
+  });
+  const { needsApproval, limits, shell } = options;
+  requireKnownOptions<Gates>('needsApproval.', needsApproval ?? {}, { write: true, edit: true });
+  requireKnownOptions<WorkspaceLimits>('limits.', limits ?? {}, {
+    fileBytes: true,
+    readBytes: true,
+    entries: true,
+    matches: true,
+    files: true,
+    searchMs: true,
+  });
+  requireKnownOptions<ShellOptions>('shell.', shell === false ? {} : (shell ?? {}), {
+    needsApproval: true,
+    env: true,
+    timeoutMs: true,
+    maxOutputBytes: true,
+  });
+}
+
+type Gates = NonNullable<WorkspaceToolsOptions['needsApproval']>;
 
 function resolveShellOptions(options: ShellOptions): ResolvedShellOptions {
   const {

@@ -281,9 +281,14 @@ it.each([
   [{ root: '/no/such/folder' }, 'root'],
   [{ limits: { matches: 0 } }, 'limits.matches'],
   [{ shell: { timeoutMs: 0.5 } }, 'shell.timeoutMs'],
+  // Each of them would let more happen, or ask fewer people, than was meant.
+  [{ readonly: true }, 'readonly'],
+  [{ needsApproval: { write_file: true } }, 'needsApproval.write_file'],
+  [{ shell: { needApproval: true } }, 'shell.needApproval'],
+  [{ limits: { match: 1 } }, 'limits.match'],
 ])('refuses %j', (options, option) => {
   const { root } = new TempWorkspace();
-  expect(() => workspaceTools({ root, ...options })).toThrow(
+  expect(() => workspaceTools({ root, ...(options as object) })).toThrow(
     expect.objectContaining({ code: 'LOUSHO_CONFIG_INVALID', details: expect.objectContaining({ option }) }),
   );
 });
