@@ -3,7 +3,7 @@ import type { Random } from './random.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
 /** Up to which number between 0 and 1 what happens; above the last one nothing does. */
-export interface StrikeChances {
+interface StrikeChances {
   readonly kill: number;
   /** It is told to end, and shuts down. */
   readonly end: number;
