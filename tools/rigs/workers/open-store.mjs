@@ -4,11 +4,11 @@ import { fileStore } from '@lousho/store-file';
 import { SqliteStore } from '@lousho/store-sqlite';
 
 /** `fault`: `no-fence` saves and renews for whoever asks; `early` says that a save is stored before it is. */
-export function openStore({ kind, folder, fault, ...options }) {
+export function openStore({ kind, folder, fault, ports }) {
   const store =
     kind === 'file'
-      ? fileStore(path.join(folder, 'runs'), options)
-      : new SqliteStore(path.join(folder, 'runs.db'), options);
+      ? fileStore(path.join(folder, 'runs'), { ports })
+      : new SqliteStore(path.join(folder, 'runs.db'), { ports });
   const { checkpoints } = store;
   switch (fault) {
     case undefined:
