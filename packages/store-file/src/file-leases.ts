@@ -37,6 +37,12 @@ interface HeldLease {
   readonly root: string | undefined;
 }
 
+/** What a take-over was decided by. */
+interface LookBefore {
+  readonly listing: FolderListing | undefined;
+  readonly stored: StoredLease | undefined;
+}
+
 /** Each time another process was faster; that this happens so often is no accident. */
 const MAX_ATTEMPTS = 1_000;
 
@@ -138,16 +144,28 @@ export class FileLeases {
   }
 
   async #tryToAcquire(id: string, owner: string, ttlMs: number): Promise<Lease | false | 'again'> {
-    const { files, judge, logs } = this.#deps;
+    const { files, logs } = this.#deps;
     const folder = logs.folderOf(id);
     const listing = await folder.list();
     const stored = await files.newest(folder, listing);
     if (stored !== undefined && stored.number !== listing?.topLease) return 'again';
-    const holderIsGone = await judge.isHolderGone(stored?.record, owner);
-    const record = judge.decide(stored?.record, { id, owner, ttlMs, holderIsGone });
+    const claim = { id, owner, ttlMs };
+    const record = await this.#decide(stored?.record, claim);
     if (record === null) return false;
     const isOwn = stored !== undefined && stored.record.released !== true && stored.record.owner === owner;
-    return isOwn ? this.#renewOwn(id, owner, ttlMs) : this.#takeOver(folder, listing, record);
+    return isOwn ? this.#renewOwn(id, owner, ttlMs) : this.#takeOver(folder, { listing, stored }, record);
+  }
+
+  /** The record to write when the lease may be taken now, else `null`. */
+  async #decide(
+    current: LeaseRecord | undefined,
+    claim: { readonly id: string; readonly owner: string; readonly ttlMs: number },
+  ): Promise<LeaseRecord | null> {
+    const { judge } = this.#deps;
+    return judge.decide(current, {
+      ...claim,
+      holderIsGone: await judge.isHolderGone(current, claim.owner),
+    });
   }
 
   async #renewOwn(id: string, owner: string, ttlMs: number): Promise<Lease | 'again'> {
@@ -157,15 +175,11 @@ export class FileLeases {
     return renewed === undefined ? 'again' : this.#hold(this.#deps.logs.folderOf(id), id, renewed);
   }
 
-  async #takeOver(
-    folder: LogFolder,
-    listing: FolderListing | undefined,
-    taken: LeaseRecord,
-  ): Promise<Lease | 'again'> {
+  async #takeOver(folder: LogFolder, before: LookBefore, taken: LeaseRecord): Promise<Lease | 'again'> {
     const { files, judge, liveOwners, generations, logQueue, logs } = this.#deps;
     const { id, owner } = taken;
     // 1. Make the name. From here on nobody else can have this number. Crash here: a lease that ends by its time, or at once with proof.
-    const claimed = await files.claim(folder, listing, (number) => {
+    const claimed = await files.claim(folder, before.listing, (number) => {
       const record = { ...taken, fence: number };
       // Before anybody can see the lease: whoever finds it and misses it here takes its run for ended.
       liveOwners.add(record);
@@ -175,9 +189,14 @@ export class FileLeases {
       liveOwners.remove(id, owner);
       return 'again';
     }
-    judge.forget(id);
     try {
-      // 2. Seal the log of the holder before, and go on in one of our own. Crash here: whoever comes next does the same again.
+      // 2. Look once more at the lease before. Crash here: as above.
+      if (await this.#givesWay(folder, before, claimed)) {
+        liveOwners.remove(id, owner);
+        return 'again';
+      }
+      judge.forget(id);
+      // 3. Seal the log of the holder before, and go on in one of our own. Crash here: whoever comes next does the same again.
       await logQueue.run(id, async () => {
         await logs.forget(id);
         await generations.open(folder, id, claimed.number);
@@ -192,6 +211,24 @@ export class FileLeases {
     // All that took so long that somebody else has the run by now.
     liveOwners.remove(id, owner);
     return 'again';
+  }
+
+  /**
+   * The holder may have renewed between the look and the name, and was told that it still has the run: then it has, under the new
+   * number. A renewal looks for a higher number after it has written; so one of the two sees the other, and when both do, nobody has it.
+   */
+  async #givesWay(
+    folder: LogFolder,
+    { listing, stored }: LookBefore,
+    { number, record: { id, owner, ttlMs } }: StoredLease,
+  ): Promise<boolean> {
+    if (listing === undefined || stored === undefined || stored.record.released === true) return false;
+    const { files } = this.#deps;
+    const now = await files.newest(folder, listing);
+    if (now?.number !== stored.number || now.record.renewCount === stored.record.renewCount) return false;
+    if ((await this.#decide(now.record, { id, owner, ttlMs })) !== null) return false;
+    await files.rewrite(folder, { number, record: now.record });
+    return true;
   }
 
   /** It could not be used; the failure that led here is the one to report. */

@@ -395,6 +395,39 @@ describe('a take-over that is stopped', () => {
       },
     });
   });
+
+  it('gives way to a holder that was told meanwhile that it still has the run', async () => {
+    await atEveryCall({
+      async given({ peer }) {
+        await peer.checkpoints.acquireLease(ID, 'holder', TTL_MS);
+        expect(await peer.checkpoints.saveIfLeased(ID, first, 'holder')).toBe(true);
+      },
+      run: ({ lateOne }) => lateOne.checkpoints.acquireLease(ID, 'taker', TTL_MS),
+      // It wakes up when its lease is over, as a process does that was stopped.
+      meanwhile: ({ two }) => two.checkpoints.renewLease(ID, 'holder', TTL_MS),
+      async check({ peer, two, lateOne }, lease, isRenewed) {
+        expect(lease === false).toBe(isRenewed);
+        expect(await two.checkpoints.acquireLease(ID, 'third', TTL_MS)).toBe(false);
+        expect(await two.checkpoints.renewLease(ID, 'holder', TTL_MS)).toBe(isRenewed);
+        expect(await peer.checkpoints.saveIfLeased(ID, ofOne, 'holder')).toBe(isRenewed);
+        expect(await lateOne.checkpoints.saveIfLeased(ID, ofTwo, 'taker')).toBe(!isRenewed);
+        expect(await peer.checkpoints.load(ID)).toEqual(isRenewed ? ofOne : ofTwo);
+      },
+    });
+  });
+});
+
+it('tells one that is stopped in a renewal the truth: it has the run, or the other one has', async () => {
+  await atEveryCall({
+    given: async ({ peer }) => void (await peer.checkpoints.acquireLease(ID, 'holder', TTL_MS)),
+    run: ({ lateOne }) => lateOne.checkpoints.renewLease(ID, 'holder', TTL_MS),
+    meanwhile: ({ two }) => two.checkpoints.acquireLease(ID, 'taker', TTL_MS),
+    async check({ peer, two }, isRenewed, lease) {
+      expect(lease === false).toBe(isRenewed);
+      expect(await peer.checkpoints.saveIfLeased(ID, ofOne, 'holder')).toBe(isRenewed);
+      expect(await two.checkpoints.saveIfLeased(ID, ofTwo, 'taker')).toBe(!isRenewed);
+    },
+  });
 });
 
 describe('a delete that is stopped', () => {
