@@ -62,7 +62,7 @@ export interface AgentConfig extends EngineOptions {
   readonly approve?: Approve | undefined;
 }
 export type Approve = (request: ApprovalRequest) => ApproveOutcome | Promise<ApproveOutcome>;
-export type ApproveOutcome = Pick<ApprovalDecision, 'approved' | 'note' | 'args' | 'answer'> | 'defer';
+export type ApproveOutcome = Pick<ApprovalDecision, 'approved' | 'note' | 'args' | 'answer' | 'by'> | 'defer';
 
 /** The parts of an agent, every option checked. */
 export interface AgentParts {

@@ -22,20 +22,26 @@ import type { AgentParts } from './agent-config.ts';
 import type { AbortOptions, Approvals } from './agent.ts';
 import { decidePauses } from './approve.ts';
 import type { LiveRuns } from './live-runs.ts';
+import { requireAbortOptions, requireOptions } from './require-options.ts';
 import { partsOf } from './session-parts.ts';
 import { turnAt } from './session-turns.ts';
 
 export function agentApprovals(parts: AgentParts, live: LiveRuns): Approvals {
   const resolve: Approvals['resolve'] = async (decision, options = {}) => {
+    requireAbortOptions(options);
     const deciding = decide(wire(parts, live, decision, options));
     return live.during(deciding.then((result) => decideInCode(parts, live, result, options)));
   };
   return {
-    list: (options = {}) => listWaiting(parts, options.sessionId),
+    async list(options = {}) {
+      requireOptions(options, { sessionId: true });
+      return listWaiting(parts, options.sessionId);
+    },
     get: (id) => findWaiting(parts, id),
     resolve,
-    answer: async ({ id, answer, by }, options) => resolve({ id, approved: true, answer, by }, options),
+    answer: async (answer, options) => resolve({ ...answer, approved: true }, options),
     streamResolve(decision, options = {}) {
+      requireAbortOptions(options);
       const wired = wire(parts, live, decision, options);
       const run = streamPlan(planDecision(wired), parts.engine.ports.clock);
       live.during(run.result).catch(ignore);

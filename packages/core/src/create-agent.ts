@@ -10,6 +10,7 @@ import { LiveRuns } from './live-runs.ts';
 import { pendingRuns } from './pending-runs.ts';
 import { planInput, planOnce, planResume } from './plan-run.ts';
 import { startRecovery } from './recover.ts';
+import { requireOptions } from './require-options.ts';
 import { partsOf } from './session-parts.ts';
 import { openSession } from './session.ts';
 import { startSchedules } from './start-schedules.ts';
@@ -49,7 +50,9 @@ export function createAgent(config: AgentConfig): Agent {
     approvals: agentApprovals(parts, live),
     startSchedules: (schedules, options = {}) => startSchedules(parts, live, schedules, options),
     fireSchedule: (schedule, options = {}) => fireSchedule(parts, live, schedule, options),
-    async shutdown({ timeoutMs = 10_000 } = {}) {
+    async shutdown(options = {}) {
+      requireOptions(options, { timeoutMs: true });
+      const { timeoutMs = 10_000 } = options;
       if (typeof timeoutMs !== 'number' || !(timeoutMs >= 0)) {
         const want = 'a number, 0 or more';
         throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option: 'timeoutMs', got: timeoutMs, want });

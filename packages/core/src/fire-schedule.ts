@@ -5,6 +5,7 @@ import type { AgentParts } from './agent-config.ts';
 import { decideInCode } from './approvals.ts';
 import type { LiveRuns } from './live-runs.ts';
 import { planInput } from './plan-run.ts';
+import { requireOptions } from './require-options.ts';
 import type { FireOptions, Schedule } from './schedule.ts';
 import { fireTimesOf, type FireTimes } from './schedule-times.ts';
 
@@ -15,8 +16,10 @@ export async function fireSchedule(
   parts: AgentParts,
   live: LiveRuns,
   schedule: Schedule,
-  { firedAt, signal }: FireOptions,
+  options: FireOptions,
 ): Promise<ExecutionResult | null> {
+  requireOptions(options, { firedAt: true, signal: true });
+  const { firedAt, signal } = options;
   const times = fireTimesOf(schedule);
   const at: unknown = firedAt ?? new Date(thisSecond(parts));
   const atMs = at instanceof Date ? at.getTime() : NaN;

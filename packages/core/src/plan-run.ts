@@ -2,15 +2,15 @@
 import {
   ConfigurationError,
   assertRunId,
-  requireKnownOptions,
   type AgentInput,
   type ModelSettings,
   type OptionNames,
 } from '@lousho/contract';
 import { planSend, resolveEngine, type OrderPlan } from '@lousho/executor/wiring';
 import type { AgentParts } from './agent-config.ts';
-import type { AbortOptions, SendOptions } from './agent.ts';
+import type { ResumeOptions, SendOptions } from './agent.ts';
 import type { LiveRuns } from './live-runs.ts';
+import { requireOptions } from './require-options.ts';
 import { refusePausedTurn } from './session-paused.ts';
 
 /** Checks a call's input and options and says what is to be executed. @throws synchronously what `Agent.send` does for wrong options */
@@ -21,7 +21,7 @@ export function planInput(
   options: SendOptions,
 ): OrderPlan {
   live.requireOpen();
-  requireSendOptions(options);
+  requireOptions(options, everySendOption, "an object, for example { sessionId: 'order-7' }");
   const { checkpoints: store, approvals, source } = parts;
   const plan = planSend({ ...options, input, store, approvals, source, engine: engineFor(parts, options) });
   const { sessionId } = options;
@@ -35,6 +35,7 @@ export function planInput(
   };
 }
 
+/** What is mistyped here would run without its store. */
 const everySendOption: OptionNames<SendOptions> = {
   sessionId: true,
   inputId: true,
@@ -46,18 +47,6 @@ const everySendOption: OptionNames<SendOptions> = {
   modelSettings: true,
   approvalTtlMs: true,
 };
-
-/** What is mistyped here would run without its store. */
-function requireSendOptions(options: SendOptions): void {
-  const given: unknown = options;
-  if (typeof given !== 'object' || given === null)
-    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
-      option: 'options',
-      got: given,
-      want: "an object, for example { sessionId: 'order-7' }",
-    });
-  requireKnownOptions('', given, everySendOption);
-}
 
 /** The id stands for the job: what is stored under it is this input's, however often it comes. */
 export function planOnce(plan: OrderPlan): OrderPlan {
@@ -90,13 +79,16 @@ function mergeSettings(
   return typeof calls === 'object' && calls !== null ? { ...agents, ...calls } : calls;
 }
 
+const everyResumeOption: OptionNames<ResumeOptions> = { signal: true, kind: true };
+
 export function planResume(
   parts: AgentParts,
   live: LiveRuns,
   sessionId: string,
-  { signal }: AbortOptions,
+  options: ResumeOptions,
 ): OrderPlan {
   live.requireOpen();
+  requireOptions(options, everyResumeOption);
   assertRunId(sessionId);
   const { checkpoints: store, approvals, source, engine } = parts;
   if (store === undefined)
@@ -110,7 +102,7 @@ export function planResume(
     approvals,
     source,
     engine,
-    signal,
+    signal: options.signal,
     whenBusy: 'refuse',
     leaseWaitMs: 0,
     onStart: (stop) => live.add(stop),

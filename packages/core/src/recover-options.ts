@@ -1,11 +1,7 @@
 /** The options of `recover()`, every default filled in, and whether the store is one for it. */
-import {
-  requireKnownOptions,
-  type CheckpointStore,
-  type StoreClaims,
-  type OptionNames,
-} from '@lousho/contract';
+import { type CheckpointStore, type StoreClaims, type OptionNames } from '@lousho/contract';
 import { refuseOption } from '@lousho/executor/wiring';
+import { requireOptions } from './require-options.ts';
 import type { RecoverOptions } from './agent.ts';
 import { requireListable } from './pending-runs.ts';
 
@@ -39,9 +35,7 @@ export function resolveRecoverOptions(
   options: RecoverOptions,
 ): ResolvedRecoverOptions {
   const store = requireListable(checkpoints, 'agent.recover()');
-  const given: unknown = options;
-  if (typeof given !== 'object' || given === null) refuseOption('options', given, 'an object');
-  requireKnownOptions('', options, everyOption);
+  requireOptions(options, everyOption);
   const {
     intervalMs = 30_000,
     concurrency = 4,

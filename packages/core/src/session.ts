@@ -3,7 +3,6 @@ import {
   assertSessionId,
   deepFreeze,
   turnCheckpointId,
-  requireKnownOptions,
   type AgentEvent,
   type AgentInput,
   type AgentRun,
@@ -36,6 +35,7 @@ import { sessionParts } from './session-parts.ts';
 import { clearSession, discardTurn } from './session-removal.ts';
 import { ofSession, resumeTurn, takeInput } from './session-turns.ts';
 import { loadTranscript } from './transcripts.ts';
+import { requireAbortOptions, requireOptions } from './require-options.ts';
 import { joinActiveTurn, whileActive } from './turn-policy.ts';
 
 type TurnOptions = Omit<SendOptions, 'sessionId'>;
@@ -81,13 +81,13 @@ class Session implements AgentSession {
   }
 
   async resume(options: AbortOptions = {}): Promise<ExecutionResult | null> {
-    requireOptions(options, { signal: true });
+    requireAbortOptions(options);
     const result = await resumeTurn(this.#wiring, this.id, options);
     return result && this.#decide(result, options);
   }
 
   streamResume(options: AbortOptions = {}): AgentRun {
-    requireOptions(options, { signal: true });
+    requireAbortOptions(options);
     return streamWork(this.#clock, (call) => resumeTurn(this.#wiring, this.id, options, call));
   }
 
@@ -182,23 +182,13 @@ class Session implements AgentSession {
 const everyOption: OptionNames<SessionOptions> = { id: true, turnPolicy: true, limits: true, store: true };
 
 function requireSessionOptions(options: SessionOptions): void {
-  const given: unknown = options;
-  if (typeof given !== 'object' || given === null)
-    refuseOption('options', given, "an object with an id, for example { id: 'chat-7' }");
-  requireKnownOptions('', options, everyOption);
+  requireOptions(options, everyOption, "an object with an id, for example { id: 'chat-7' }");
   assertSessionId(options.id);
   const { turnPolicy = 'wait', limits, store } = options;
   if (!['wait', 'queue', 'steer'].includes(turnPolicy))
     refuseOption('turnPolicy', turnPolicy, "'wait', 'queue' or 'steer'");
   if (limits !== undefined) requireLimits(limits);
   if (store !== undefined) requireStore(store);
-}
-
-/** @throws LOUSHO_CONFIG_INVALID: what is mistyped would be left out in silence */
-function requireOptions<Options extends object>(options: Options, names: OptionNames<Options>): void {
-  const given: unknown = options;
-  if (typeof given !== 'object' || given === null) refuseOption('options', given, 'an object');
-  requireKnownOptions('', options, names);
 }
 
 /** The agent's parts with those of the session's own store in their place. */

@@ -2,7 +2,6 @@
 import {
   ConfigurationError,
   SDKError,
-  requireKnownOptions,
   type Clock,
   type ExecutionResult,
   type FinishedResult,
@@ -13,6 +12,7 @@ import type { AgentParts } from './agent-config.ts';
 import type { LoopHandle } from './agent.ts';
 import { fireSchedule, runIdOf } from './fire-schedule.ts';
 import { LiveRuns } from './live-runs.ts';
+import { requireOptions } from './require-options.ts';
 import type { Schedule, ScheduleOptions } from './schedule.ts';
 import { fireTimesOf, type FireTimes } from './schedule-times.ts';
 
@@ -26,7 +26,7 @@ export function startSchedules(
   options: ScheduleOptions,
 ): LoopHandle {
   agentRuns.requireOpen();
-  requireOptions(options);
+  requireScheduleOptions(options);
   const timers = timersOf(schedules);
   const runs = new LiveRuns(parts.engine.ports.clock, agentRuns);
   const loop = new ScheduleLoop(parts, runs, options);
@@ -158,10 +158,8 @@ function incomplete(schedule: Schedule, result: ExecutionResult, atMs: number): 
 
 const everyOption: OptionNames<ScheduleOptions> = { signal: true, onResult: true, onError: true };
 
-function requireOptions(options: ScheduleOptions): void {
-  const given: unknown = options;
-  if (typeof given !== 'object' || given === null) refuseOption('options', given, 'an object');
-  requireKnownOptions('', options, everyOption);
+function requireScheduleOptions(options: ScheduleOptions): void {
+  requireOptions(options, everyOption);
   for (const option of ['onResult', 'onError'] as const)
     if (options[option] !== undefined && typeof options[option] !== 'function')
       refuseOption(option, options[option], 'a function');

@@ -4,6 +4,7 @@ import {
   SDKError,
   checkpointIdOfApproval,
   classifyCheckpointId,
+  requireKnownOptions,
   type AgentRun,
   type ApprovalDecision,
   type ApprovalStore,
@@ -11,6 +12,7 @@ import {
   type CheckpointStore,
   type ExecutionResult,
   type LLMProvider,
+  type OptionNames,
 } from '@lousho/contract';
 import { agentOfDefinition } from './agent-of-definition.ts';
 import { stateInRecord } from './approval-snapshot.ts';
@@ -127,9 +129,19 @@ export async function planDecision(wired: DecisionWiring): Promise<OrderPlan> {
   };
 }
 
+const everyPart: OptionNames<ApprovalDecision> = {
+  id: true,
+  approved: true,
+  note: true,
+  args: true,
+  answer: true,
+  by: true,
+};
+
 /** Nothing but a plain yes is a yes: what arrives here has often been text in a browser. */
 function requireDecision(decision: ApprovalDecision): void {
   requireObject('decision', decision, 'an object with id and approved');
+  requireKnownOptions('decision.', decision, everyPart);
   if (typeof decision.approved !== 'boolean') refuseOption('approved', decision.approved, 'true or false');
   for (const option of ['note', 'by', 'answer'] as const) {
     const text: unknown = decision[option];
