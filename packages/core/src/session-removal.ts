@@ -46,18 +46,47 @@ async function discardIfCurrent(
 
 /** @throws LOUSHO_SESSION_BUSY while a turn runs, SessionAwaitingApprovalError while one waits for a person; then nothing is gone */
 export async function clearSession(parts: AgentParts, sessionId: string): Promise<void> {
-  const { sessions, engine } = parts;
-  for (const id of await turnIds(parts, sessionId)) {
-    await exclusively({ checkpointId: id, store: sessions.turns, engine }, async () => {
-      const stored = await storedTurn(parts, id);
-      if (stored !== null && stored !== 'damaged' && stored.status === 'awaiting-approval')
-        throw awaitingApproval(sessionId, stored);
-      await drop(parts, sessionId, id);
+  for (;;) {
+    const ids = await turnIds(parts, sessionId);
+    // 1. The unfinished turn. Crash behind it: the conversation is as it was before that.
+    for (const id of ids) await discardUnlessPaused(parts, sessionId, id);
+    // 2. The transcript, while nobody has a turn of it that may have begun since.
+    const isCleared = await whileNobodyExecutes(parts, ids, async () => {
+      if (!sameIds(await turnIds(parts, sessionId), ids)) return false;
+      for (const id of ids) if ((await storedTurn(parts, id)) !== null) return false;
+      // What was said in tasks goes before what names it: nothing of it is left that nobody knows of.
+      await forgetTasks(parts, await readable(loadTranscript(parts.sessions.transcripts, sessionId)));
+      await parts.sessions.transcripts.delete(sessionId);
+      return true;
     });
+    if (isCleared) return;
   }
-  // What was said in tasks goes before what names it: nothing of it is left that nobody knows of.
-  await forgetTasks(parts, await readable(loadTranscript(sessions.transcripts, sessionId)));
-  await sessions.transcripts.delete(sessionId);
+}
+
+async function discardUnlessPaused(parts: AgentParts, sessionId: string, id: string): Promise<void> {
+  await whileNobodyExecutes(parts, [id], async () => {
+    const stored = await storedTurn(parts, id);
+    if (stored !== null && stored !== 'damaged' && stored.status === 'awaiting-approval')
+      throw awaitingApproval(sessionId, stored);
+    await drop(parts, sessionId, id);
+  });
+}
+
+/** Of several turns one after the other: a damaged transcript says nothing about which one is next. */
+function whileNobodyExecutes<Value>(
+  parts: AgentParts,
+  [id, ...others]: readonly string[],
+  work: () => Promise<Value>,
+): Promise<Value> {
+  if (id === undefined) return work();
+  const { sessions, engine } = parts;
+  return exclusively({ checkpointId: id, store: sessions.turns, engine }, () =>
+    whileNobodyExecutes(parts, others, work),
+  );
+}
+
+function sameIds(some: readonly string[], others: readonly string[]): boolean {
+  return some.length === others.length && some.every((id) => others.includes(id));
 }
 
 async function forgetTasks(
