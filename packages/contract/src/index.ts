@@ -187,7 +187,13 @@ export {
   type DurabilityOptions,
 } from './store.ts';
 export { type Dynamic, type HandoffTarget, type SubAgent } from './sub-agent.ts';
-export { type SegmentInfo, type Telemetry } from './telemetry.ts';
+export {
+  type ModelCallInfo,
+  type SegmentInfo,
+  type Telemetry,
+  type ToolCallEnd,
+  type ToolCallInfo,
+} from './telemetry.ts';
 export { inputJsonSchema, validateArgs, type ArgsIssue, type ArgsOutcome } from './tool-schema.ts';
 export {
   type StandardSchema,

@@ -5,6 +5,7 @@ import {
   type HookContext,
   type LLMRequest,
   type LLMResponse,
+  type ModelCallInfo,
 } from '@lousho/contract';
 import { acceptResponse, droppedUsage, type AcceptedResponse } from './accept-response.ts';
 import type { Run } from './run.ts';
@@ -27,7 +28,7 @@ export type ModelOutcome =
 export async function callModel(run: Run): Promise<ModelOutcome> {
   for (const hooks of run.engine.hooks) await hooks.beforeModel?.(hookContext(run));
   for (let attempt = 0; ; attempt += 1) {
-    const tried = await tryOnce(run);
+    const tried = await tryOnce(run, attempt);
     if (tried.type !== 'failed') return tried;
     const delayMs = retryDelayMs(run, tried.error, attempt);
     if (delayMs === undefined) throw tried.error;
@@ -39,7 +40,7 @@ export async function callModel(run: Run): Promise<ModelOutcome> {
 
 type Attempt = ModelOutcome | { readonly type: 'failed'; readonly error: unknown };
 
-async function tryOnce(run: Run): Promise<Attempt> {
+async function tryOnce(run: Run, retries: number): Promise<Attempt> {
   const renewing = run.ensureHeld();
   if (renewing !== undefined) await renewing;
   // A hook or the renewal took its time: what must stop asks nothing any more.
@@ -48,7 +49,7 @@ async function tryOnce(run: Run): Promise<Attempt> {
   const { signal, end } = callSignal(run, heard);
   const request = requestOf(run, signal);
   try {
-    const response = await unlessAborted(signal, ask(run, request, heard));
+    const response = await ask(run, request, heard, retries);
     if (response === givenUp) return whenDropped(run, request, heard);
     return { type: 'response', response, ...acceptResponse(response, request, modelIdOf(run)) };
   } catch (error) {
@@ -89,22 +90,36 @@ function modelIdOf(run: Run): string {
   return run.agent.model ?? run.agent.provider.modelId;
 }
 
-/** Async: a provider in plain JavaScript may give its response, or throw, without a promise. */
-async function ask(run: Run, request: LLMRequest, heard: HeardSoFar): Promise<LLMResponse> {
-  const work = (): Promise<LLMResponse> =>
-    run.isStreaming && run.agent.provider.stream
-      ? listen(run, request, heard)
-      : run.agent.provider.generate(request);
+function ask(
+  run: Run,
+  request: LLMRequest,
+  heard: HeardSoFar,
+  retries: number,
+): Promise<LLMResponse | typeof givenUp> {
   const { telemetry } = run.engine;
-  return telemetry.modelCall === undefined
-    ? work()
-    : telemetry.modelCall({ ...run.segmentInfo(), request }, work);
+  const { signal } = request;
+  if (telemetry.modelCall === undefined) return unlessAborted(signal, respond(run, request, heard));
+  const isStreamed = run.isStreaming && run.agent.provider.stream !== undefined;
+  const about: ModelCallInfo = { ...run.segmentInfo(), request, isStreamed, retries };
+  if (telemetry.onFirstChunk !== undefined) heard.onFirst = () => telemetry.onFirstChunk?.(about);
+  return telemetry.modelCall(about, async () => {
+    const response = await unlessAborted(signal, respond(run, request, heard));
+    if (response === givenUp) throw signal.reason;
+    return response;
+  });
+}
+
+/** Async: a provider in plain JavaScript may give its response, or throw, without a promise. */
+async function respond(run: Run, request: LLMRequest, heard: HeardSoFar): Promise<LLMResponse> {
+  const { provider } = run.agent;
+  return run.isStreaming && provider.stream ? listen(run, request, heard) : provider.generate(request);
 }
 
 /** What the model said so far: a steer may only drop a response of which nothing was heard. */
 class HeardSoFar {
   text = '';
   isAnything = false;
+  onFirst: (() => void) | undefined;
 }
 
 async function listen(run: Run, request: LLMRequest, heard: HeardSoFar): Promise<LLMResponse> {
@@ -112,6 +127,7 @@ async function listen(run: Run, request: LLMRequest, heard: HeardSoFar): Promise
   for await (const event of run.agent.provider.stream?.(request) ?? []) {
     // Late words of a provider that ignores the abort.
     if (request.signal.aborted) break;
+    if (!heard.isAnything) heard.onFirst?.();
     heard.isAnything = true;
     if (event.type === 'text-delta') {
       heard.text += event.text;

@@ -6,6 +6,7 @@ import {
   storedError,
   toJson,
   type Tool,
+  type ToolCallInfo,
   type ToolCallRecord,
   type ToolResultPart,
 } from '@lousho/contract';
@@ -34,7 +35,7 @@ export type CallOutcome =
 
 /** Never rejects. */
 export async function callTool(run: Run, open: OpenCall, ready: ReadyCall): Promise<CallOutcome> {
-  const executed = await executeAny(run, open, ready);
+  const executed = await traced(run, open, ready);
   if (executed.type !== 'result' || run.engine.hooks.length === 0) return executed;
   const after = await runAfterHooks(run, open, ready, executed.result);
   const { providerMetadata } = executed.result;
@@ -43,11 +44,23 @@ export async function callTool(run: Run, open: OpenCall, ready: ReadyCall): Prom
   return { ...executed, ...after, result };
 }
 
+function traced(run: Run, open: OpenCall, ready: ReadyCall): Promise<CallOutcome> {
+  const { telemetry } = run.engine;
+  if (telemetry.toolCall === undefined) return executeAny(run, open, ready);
+  const { args, tool, ctx } = ready;
+  const about: ToolCallInfo = {
+    ...run.segmentInfo(),
+    ...{ call: open.call, args, description: tool.description, rerun: ctx.rerun },
+    ...(ctx.approval === undefined ? undefined : { approvalId: ctx.approval.id }),
+  };
+  return telemetry.toolCall(about, () => executeAny(run, open, ready));
+}
+
 function executeAny(run: Run, open: OpenCall, ready: ReadyCall): Promise<CallOutcome> {
   const handoff = handoffOf(ready.tool);
-  if (handoff !== undefined) return traced(run, open, ready, () => handOver(run, open, handoff));
+  if (handoff !== undefined) return handOver(run, open, handoff);
   return isTaskTool(ready.tool)
-    ? traced(run, open, ready, () => runTask(run, open, ready.parsedArgs as TaskArgs))
+    ? runTask(run, open, ready.parsedArgs as TaskArgs)
     : execute(run, open, ready);
 }
 
@@ -55,8 +68,7 @@ async function execute(run: Run, open: OpenCall, ready: ReadyCall): Promise<Call
   const { call } = open;
   const { timeoutMs } = ready.tool;
   try {
-    const execution =
-      timeoutMs === undefined ? start(run, open, ready) : startWithTimeout(run, open, ready, timeoutMs);
+    const execution = timeoutMs === undefined ? start(run, ready) : startWithTimeout(run, ready, timeoutMs);
     const value = await unlessAborted(run.stop.abandoned, execution);
     if (value === givenUp)
       return run.stop.current?.type === 'abort'
@@ -78,12 +90,7 @@ function result(value: ToolResultPart): CallOutcome {
 class TimedOut extends Error {}
 
 /** The tool's own signal is made only for a tool that has a time-out; others share the run's. */
-async function startWithTimeout(
-  run: Run,
-  open: OpenCall,
-  ready: ReadyCall,
-  timeoutMs: number,
-): Promise<unknown> {
+async function startWithTimeout(run: Run, ready: ReadyCall, timeoutMs: number): Promise<unknown> {
   const timeout = new AbortController();
   const error = new TimedOut(
     `The tool did not end within ${timeoutMs} ms. It may or may not have taken effect.`,
@@ -92,7 +99,7 @@ async function startWithTimeout(
   const signal = AbortSignal.any([run.stop.signal, timeout.signal]);
   const ctx = Object.defineProperty(ready.ctx, 'signal', { value: signal });
   try {
-    const value = await unlessAborted(timeout.signal, start(run, open, { ...ready, ctx }));
+    const value = await unlessAborted(timeout.signal, start(run, { ...ready, ctx }));
     if (value === givenUp) throw error;
     return value;
   } finally {
@@ -100,23 +107,7 @@ async function startWithTimeout(
   }
 }
 
-async function start(run: Run, open: OpenCall, ready: ReadyCall): Promise<unknown> {
-  return traced(run, open, ready, () => startUnseen(run, ready));
-}
-
-async function traced<Value>(
-  run: Run,
-  { call }: OpenCall,
-  ready: ReadyCall,
-  work: () => Value | Promise<Value>,
-): Promise<Value> {
-  const { telemetry } = run.engine;
-  if (telemetry.toolCall === undefined) return work();
-  const about = { ...run.segmentInfo(), call, rerun: ready.ctx.rerun };
-  return telemetry.toolCall(about, async () => work());
-}
-
-function startUnseen(run: Run, { tool, parsedArgs, args, ctx }: ReadyCall): unknown {
+async function start(run: Run, { tool, parsedArgs, args, ctx }: ReadyCall): Promise<unknown> {
   const { sandboxExecute } = run.engine;
   if (tool.sandbox !== true || sandboxExecute === undefined) return tool.execute(parsedArgs, ctx);
   return sandboxExecute({

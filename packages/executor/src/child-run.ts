@@ -89,7 +89,7 @@ function childOrder(
   if (subagent === undefined) throw new Error(`Invariant: there is no sub-agent ${args.agent}`);
   const { checkpoint, engine, sessionId, approvals, store, isEphemeral, isStreaming } = run;
   const { toolCallId } = call;
-  const place = placeOf(run, index, childId, args.agent);
+  const place = placeOf(run, { call, index }, childId, args.agent);
   const decided = checkpoint.approvals.filter(
     (approval) => approval.childId === childId && approval.decision !== undefined,
   );
@@ -117,11 +117,12 @@ function childOrder(
   };
 }
 
-function placeOf(run: Run, index: number, childId: string, name: string): TaskPlace {
+function placeOf(run: Run, { call, index }: OpenCall, childId: string, name: string): TaskPlace {
   return {
     subagentPath: [...(run.task?.subagentPath ?? []), name],
     approvalId: run.approvalId(index),
     businessState: run.businessState,
+    calledBy: () => ({ segmentId: run.segmentId, toolCallId: call.toolCallId }),
     async spent(usage) {
       // In the tick in which the sub-agent itself is saved: stores that can write both at once.
       run.fold({ type: 'childSpent', child: { checkpointId: childId, usage } });

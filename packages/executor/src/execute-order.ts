@@ -154,7 +154,7 @@ async function execute(
     store: order.store,
     lease,
     clock: engine.ports.clock,
-    traceparent: () => engine.telemetry.traceparent?.(),
+    traceparent: () => engine.telemetry.traceparent?.(run.segmentInfo()),
     onSaved(saved, durationMs) {
       reportSave(run, saved, durationMs, lease !== undefined);
       if (order.request.type === 'recover' && isProgress(saved)) order.request.onProgress();

@@ -30,6 +30,7 @@ import {
   requireObject,
   requireWholeNumber,
 } from './require-option.ts';
+import { harmless } from './harmless-telemetry.ts';
 import { resolveDriftPolicy, type ResolvedDriftPolicy } from './agent-drift.ts';
 import type { SessionLimits } from './next-action.ts';
 import type { ToolRegistry } from './tool-registry.ts';
@@ -161,7 +162,7 @@ export function resolveEngine(options: EngineOptions): Engine {
     approvalTtlMs: options.approvalTtlMs,
     sandboxExecute: options.sandboxExecute,
     lease: resolveLease(options.lease),
-    telemetry: options.telemetry ?? {},
+    telemetry: harmless(options.telemetry ?? {}),
     ports: resolvePorts(options.ports),
   };
 }

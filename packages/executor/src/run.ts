@@ -80,6 +80,9 @@ export class Run {
   readonly #ranBefore: boolean;
   readonly #opened: Pick<Checkpoint, 'runId' | 'stepIndex'>;
   readonly #lease: HeldLease | undefined;
+  /** The segment before this one; the checkpoint names this one from its first save on. */
+  readonly #linkTo: string | undefined;
+  #segmentId: string | undefined;
   /** The caller's state as tools see and change it; recorded with the next results. */
   businessState: JsonValue | undefined;
   /** What was heard of a reply that an abort cut. */
@@ -104,8 +107,9 @@ export class Run {
     this.task = parts.task;
     this.executeChild = parts.executeChild;
     this.isTurn = parts.isTurn;
-    const { runId, stepIndex } = parts.writer.checkpoint;
+    const { runId, stepIndex, traceparent } = parts.writer.checkpoint;
     this.#opened = { runId, stepIndex };
+    this.#linkTo = traceparent;
     this.#lease = parts.lease;
     this.businessState = this.#knownState();
   }
@@ -187,9 +191,17 @@ export class Run {
     return this.stop.sleep(delayMs);
   }
 
+  /** Made when it is first asked for: a run that nobody traces needs none. */
+  get segmentId(): string {
+    return (this.#segmentId ??= this.engine.ports.ids.random());
+  }
+
   segmentInfo(): SegmentInfo {
-    const { runId, stepIndex, traceparent, forkedFrom, ...rest } = this.checkpoint;
+    const { checkpoint, task } = this;
+    const { runId, stepIndex, forkedFrom } = checkpoint;
+    const linkTo = this.#linkTo;
     return {
+      segmentId: this.segmentId,
       runId,
       ...(this.sessionId === undefined ? undefined : { sessionId: this.sessionId }),
       agentName: this.agent.name,
@@ -197,9 +209,10 @@ export class Run {
       modelId: this.agent.model ?? this.agent.provider.modelId,
       resumed: this.isResumed,
       step: stepIndex,
-      attempts: rest.status === 'in-progress' ? (rest.attempts ?? 0) : 0,
-      ...(traceparent === undefined ? undefined : { linkTo: traceparent }),
+      attempts: checkpoint.status === 'in-progress' ? (checkpoint.attempts ?? 0) : 0,
+      ...(linkTo === undefined ? undefined : { linkTo }),
       ...(forkedFrom === undefined ? undefined : { forkedFrom }),
+      ...(task === undefined ? undefined : { subagentPath: task.subagentPath, calledBy: task.calledBy() }),
     };
   }
 }
