@@ -9,7 +9,16 @@ import { Tarballs, manifestOf, ownEnv } from './support/tarballs.ts';
 const tarballs = new Tarballs('lousho-published-');
 const { folder } = tarballs;
 /** What an application with the memory store has; the others need packages of other people. */
-const neutral = ['contract', 'executor', 'core', 'store-kit', 'store-memory', 'store-kv', 'testing'];
+const neutral = [
+  'contract',
+  'executor',
+  'core',
+  'provider-ai-sdk',
+  'store-kit',
+  'store-memory',
+  'store-kv',
+  'testing',
+];
 const all = [...neutral, 'store-file', 'store-sqlite', 'tools-workspace'];
 
 beforeAll(() => {
@@ -57,6 +66,7 @@ it('installs no database driver with the memory store', () => {
 
 const typed = `
   import { createAgent, defineTool } from '@lousho/core';
+  import { fromAiSdk, type AiSdkLanguageModel } from '@lousho/provider-ai-sdk';
   import { copyStore, encryptedStore } from '@lousho/store-kit';
   import { memoryStore } from '@lousho/store-memory';
   import { mockModel } from '@lousho/testing';
@@ -71,11 +81,13 @@ const typed = `
   const store = encryptedStore(memoryStore(), [{ id: 'k', key: new Uint8Array(32) }]);
   const agent = createAgent({ provider: mockModel(['Hello.']), tools: [greet], store });
   export const left: Promise<number> = copyStore(memoryStore(), store).then((result) => result.left.length);
+  export const providerOf = (model: AiSdkLanguageModel) => fromAiSdk(model, { settings: { temperature: 0 } });
   export const text: Promise<string> = agent.send('Greet Ada.', { sessionId: 'ada' }).then((result) => result.text);
 `;
 
 const names = {
   '@lousho/core': ['createAgent', 'defineTool'],
+  '@lousho/provider-ai-sdk': ['fromAiSdk'],
   '@lousho/store-file': ['fileStore'],
   '@lousho/store-kit': ['encryptedStore'],
   '@lousho/store-kv': ['KVStore'],
