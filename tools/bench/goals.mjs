@@ -160,15 +160,22 @@ const goals = [
     stretch: 1.3,
   },
   {
-    id: '12',
+    id: '12@sqlite',
     compares: 'resume, from open to the next model call / raw, N=1000',
     value: ratio('toModelCallMs', 'resume 1000', ours, raw),
     hard: 3,
     stretch: 1.5,
   },
   {
+    id: '12@file',
+    compares: 'the same with fileStore / raw append',
+    value: ratio('toModelCallMs', 'resume 1000', oursFile, appending),
+    hard: 3,
+    stretch: 1.5,
+  },
+  {
     id: '13@ms',
-    compares: 'pending() with 10,000 stored, 100 unfinished',
+    compares: 'pending() of 100 unfinished beside 10,000 finished',
     value: (of) => of(ours, 'pending 10000', 'listMs'),
     unit: 'ms',
     hard: 3,
@@ -176,11 +183,18 @@ const goals = [
   },
   {
     id: '13@stored',
-    compares: 'pending() with 10,000 stored / with 1,000 stored',
-    value: (of) => of(ours, 'pending 10000', 'listMs') / of(ours, 'pending 1000', 'listMs'),
+    compares: 'the same / beside 1,000 finished',
+    value: listing(ours, 1000),
     hard: 1.2,
     stretch: 1.2,
   },
+  ...['sqlite', 'file'].map((store) => ({
+    id: `13@${store}-alone`,
+    compares: `${store}: pending() of 100 unfinished beside 10,000 finished / of 100 alone`,
+    value: listing(`lousho:${store}`, 0),
+    hard: 2,
+    stretch: 1.2,
+  })),
   {
     id: '14@read',
     compares: 'history of 50 states / one load, N=1000',
@@ -194,6 +208,13 @@ const goals = [
     value: (of) => of(ours, 'history 1000', 'forkBytes') / of(ours, 'history 1000', 'transcriptBytes'),
     hard: 2,
     stretch: 0.1,
+  },
+  {
+    id: '14@fork-growth',
+    compares: 'bytes written by a fork, N=1000 / N=50',
+    value: (of) => of(ours, 'history 1000', 'forkBytes') / of(ours, 'history 50', 'forkBytes'),
+    hard: 1.3,
+    stretch: 1.05,
   },
   {
     id: '15@sqlite',
@@ -287,6 +308,12 @@ const goals = [
 
 function ratio(figure, scenario, contestant, against) {
   return (of) => of(contestant, scenario, figure) / of(against, scenario, figure);
+}
+
+/** Beside 10,000 finished runs, and beside so many. */
+function listing(contestant, finishedCount) {
+  return (of) =>
+    of(contestant, 'pending 10000', 'listMs') / of(contestant, `pending ${finishedCount}`, 'listMs');
 }
 
 function growth(figure, contestant, messages) {

@@ -19,7 +19,7 @@ export const scenarios = {
   concurrent: { measure: measureSessions },
   /** The process died in the model call after `turns` turns; a new one resumes, makes one more turn and ends. */
   resume: { prepare: dieInModelCall, measure: measureResume },
-  /** `count` sessions are stored, 100 of them unfinished; list those. */
+  /** So many finished sessions are stored, and 100 unfinished: list those. */
   pending: { prepare: fillStore, measure: measurePending },
   /** A finished session of `turns` turns: read its newest states, and fork it at its newest step. */
   history: { prepare: finishSession, measure: measureHistory },
@@ -122,10 +122,10 @@ async function measureResume(open, directory, turns) {
   return { ...cost, toModelCallMs: modelCalledAtMs - startedAtMs };
 }
 
-async function fillStore(open, directory, count) {
+async function fillStore(open, directory, finishedCount) {
   const contestant = await open(directory);
   const finished = { turns: 1 };
-  await forEachIndex(count - UNFINISHED, 100, (index) => contestant.run(`finished-${index}`, finished));
+  await forEachIndex(finishedCount, 100, (index) => contestant.run(`finished-${index}`, finished));
   await Promise.all(
     Array.from(
       { length: UNFINISHED },

@@ -69,15 +69,20 @@ function openLog(variant, file) {
 
 function fileLog(directory) {
   const files = new Map();
+  const pathOf = (id) => path.join(directory, `${id}.jsonl`);
   return {
     save(id, messages, status) {
       let file = files.get(id);
-      if (file === undefined) files.set(id, (file = fs.openSync(path.join(directory, `${id}.jsonl`), 'a')));
+      if (file === undefined) files.set(id, (file = fs.openSync(pathOf(id), 'a')));
       fs.writeSync(file, `${JSON.stringify(messages.at(-1))}\n`);
       fs.fdatasyncSync(file);
       if (status !== 'finished') return;
       fs.closeSync(file);
       files.delete(id);
+    },
+    load(id) {
+      const lines = fs.readFileSync(pathOf(id), 'utf8').trimEnd().split('\n');
+      return JSON.parse(`[${lines.join(',')}]`);
     },
     close() {},
   };
