@@ -51,7 +51,14 @@ function upgradeCheckpoint(stored: Record<string, unknown>): Record<string, unkn
 }
 
 function fromVersion0(stored: Record<string, unknown>): Record<string, unknown> {
-  const { finishReason: _reason, lastError: _error, attempts: _attempts, ...rest } = stored;
+  const {
+    finishReason: _reason,
+    lastError: _error,
+    attempts: _attempts,
+    approvalId: _id,
+    approvalIds: _ids,
+    ...rest
+  } = stored;
   return {
     status: 'in-progress',
     runId: '0',
@@ -72,15 +79,18 @@ function fromVersion0(stored: Record<string, unknown>): Record<string, unknown> 
   };
 }
 
-/** How the run stands, in today's words. Reasons that are no more are `other`; an unfinished run has none but `aborted`. */
+/**
+ * How the run stands, in today's words. Reasons that are no more are `other`; an unfinished run has none but `aborted`. One that waited for
+ * a person is interrupted: what was asked is not in it, so nobody could answer. Its next resume asks again, before anything runs.
+ */
 function standingFromVersion0(stored: Record<string, unknown>): Record<string, unknown> {
-  const { status, finishReason, approvalId } = stored;
+  const { status, finishReason } = stored;
   if (status === 'finished') {
     const known = storedSchemas().runEnd.safeParse(finishReason).success;
     return { finishReason: known ? finishReason : 'other' };
   }
-  if (status === 'awaiting-approval') return { approvalIds: stored.approvalIds ?? [approvalId] };
   return {
+    ...(status === 'awaiting-approval' ? { status: 'in-progress' } : {}),
     ...(finishReason === 'aborted' ? { finishReason } : {}),
     ...(isRecord(stored.lastError)
       ? { lastError: { name: 'Error', retryable: true, ...stored.lastError } }
