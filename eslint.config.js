@@ -10,6 +10,7 @@ const neutralPackages = [
   'contract',
   'executor',
   'core',
+  'mcp',
   'provider-ai-sdk',
   'store-kit',
   'store-kv',

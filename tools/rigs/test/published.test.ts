@@ -19,7 +19,7 @@ const neutral = [
   'store-kv',
   'testing',
 ];
-const all = [...neutral, 'store-file', 'store-sqlite', 'tools-workspace'];
+const all = [...neutral, 'mcp', 'store-file', 'store-sqlite', 'tools-workspace'];
 
 beforeAll(() => {
   tarballs.pack(all);
@@ -87,6 +87,7 @@ const typed = `
 
 const names = {
   '@lousho/core': ['createAgent', 'defineTool'],
+  '@lousho/mcp': ['mcpTools'],
   '@lousho/provider-ai-sdk': ['fromAiSdk'],
   '@lousho/store-file': ['fileStore'],
   '@lousho/store-kit': ['encryptedStore'],
@@ -110,6 +111,8 @@ const program = `
     input: z.object({ name: z.string() }),
     execute: ({ name }) => 'Hello ' + name,
   });
+  const listTools = async () => ({ tools: [{ name: 'far', inputSchema: { type: 'object' } }] });
+  const far = await mcpTools({ client: { listTools, callTool: async () => ({}), close: async () => {} } });
   const values = new Map();
   const namespace = {
     get: async (key) => values.get(key) ?? null,
@@ -123,7 +126,7 @@ const program = `
       { toolCalls: [{ name: 'greet', args: { name: 'Ada' } }] },
       ({ messages }) => messages.at(-1).content[0].result,
     ]);
-    const agent = createAgent({ provider, tools: [greet, ...workspaceTools({ root: '.' })], store });
+    const agent = createAgent({ provider, tools: [greet, ...far, ...workspaceTools({ root: '.' })], store });
     const { text, toolCalls, sessionId } = await agent.send('Greet Ada.', { sessionId: 'run-of-' + process.pid });
     const { status } = await store.checkpoints.load(sessionId);
     await store.close();
