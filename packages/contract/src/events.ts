@@ -79,6 +79,8 @@ export interface AgentEventMap {
   /** Behind the `tool.done` of its call, which is stored in the save that makes `to` answer. */
   handoff: { readonly from: string; readonly to: string; readonly toolCallId: string };
   'provider.retry': { readonly attempt: number; readonly delayMs: number; readonly error: ErrorEvent };
+  /** A model failed for good, and the next of `fallbackModels` is asked for this response. */
+  'provider.fallback': { readonly from: string; readonly to: string; readonly error: ErrorEvent };
   /** The run rejects with it; `run.done` follows. */
   error: { readonly error: ErrorEvent };
   /** Last, once. In a session: after the transcript is saved. */
@@ -128,6 +130,7 @@ const everyType: { readonly [T in AgentEventType]: true } = {
   'agent.drift': true,
   handoff: true,
   'provider.retry': true,
+  'provider.fallback': true,
   error: true,
   'run.done': true,
 };

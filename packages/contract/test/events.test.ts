@@ -30,6 +30,7 @@ describe('agentEventTypes', () => {
       'agent.drift': 1,
       handoff: 1,
       'provider.retry': 1,
+      'provider.fallback': 1,
       error: 1,
       'run.done': 1,
     };

@@ -102,6 +102,7 @@ const everyOption: OptionNames<AgentConfig> = {
   limits: true,
   modelSettings: true,
   retry: true,
+  fallbackModels: true,
   onAgentDrift: true,
   sandboxExecute: true,
   lease: true,

@@ -1,13 +1,15 @@
-/** One model response, streamed or not, with its retries. */
+/** One model response, streamed or not, with its retries, and with other models when the first one fails. */
 import {
   LLMProviderError,
-  SDKError,
   type HookContext,
+  type LLMProvider,
   type LLMRequest,
   type LLMResponse,
+  type LLMStreamEvent,
   type ModelCallInfo,
 } from '@lousho/contract';
 import { acceptResponse, droppedUsage, type AcceptedResponse } from './accept-response.ts';
+import { asProviderError, retryDelayMs } from './model-failure.ts';
 import type { Run } from './run.ts';
 import { errorEvent } from './run-events.ts';
 import { givenUp, unlessAborted } from './run-stop.ts';
@@ -25,13 +27,51 @@ export type ModelOutcome =
   /** The run stopped while no call was under way, or one was not waited for because the process goes away. */
   | { readonly type: 'abandoned' };
 
+/** Who is asked: the agent's own model, or one that takes its place. */
+interface Asked {
+  readonly provider: LLMProvider;
+  /** What the request names; absent: the provider's own. */
+  readonly model: string | undefined;
+  readonly modelId: string;
+}
+
+/** @throws the first failure that may pass, so that the run is resumed when one of the models is back; else the first one */
 export async function callModel(run: Run): Promise<ModelOutcome> {
   for (const hooks of run.engine.hooks) await hooks.beforeModel?.(hookContext(run));
-  for (let attempt = 0; ; attempt += 1) {
-    const tried = await tryOnce(run, attempt);
+  const { provider, model } = run.agent;
+  const fallbacks = run.engine.fallbackModels.map((other) => askedOf(other, undefined));
+  const failures: unknown[] = [];
+  let asked = askedOf(provider, model);
+  for (;;) {
+    const tried = await tryWithRetries(run, asked);
     if (tried.type !== 'failed') return tried;
-    const delayMs = retryDelayMs(run, tried.error, attempt);
-    if (delayMs === undefined) throw tried.error;
+    failures.push(tried.error);
+    const next = fallbacks.shift();
+    // Another model cannot mend what is no failure of a model.
+    if (next === undefined || !(tried.error instanceof LLMProviderError)) throw worthResuming(failures);
+    run.events.emit('provider.fallback', {
+      from: asked.modelId,
+      to: next.modelId,
+      error: errorEvent(tried.error),
+    });
+    asked = next;
+  }
+}
+
+function askedOf(provider: LLMProvider, model: string | undefined): Asked {
+  return { provider, model, modelId: model ?? provider.modelId };
+}
+
+function worthResuming(failures: readonly unknown[]): unknown {
+  return failures.find((error) => error instanceof LLMProviderError && error.retryable) ?? failures[0];
+}
+
+async function tryWithRetries(run: Run, asked: Asked): Promise<Attempt> {
+  for (let attempt = 0; ; attempt += 1) {
+    const tried = await tryOnce(run, asked, attempt);
+    if (tried.type !== 'failed') return tried;
+    const delayMs = retryDelayMs(run.engine.retry, tried.error, attempt);
+    if (delayMs === undefined) return tried;
     run.events.emit('provider.retry', { attempt: attempt + 1, delayMs, error: errorEvent(tried.error) });
     await run.sleep(delayMs);
     if (run.stop.current !== undefined) return { type: 'abandoned' };
@@ -40,21 +80,21 @@ export async function callModel(run: Run): Promise<ModelOutcome> {
 
 type Attempt = ModelOutcome | { readonly type: 'failed'; readonly error: unknown };
 
-async function tryOnce(run: Run, retries: number): Promise<Attempt> {
+async function tryOnce(run: Run, asked: Asked, retries: number): Promise<Attempt> {
   const renewing = run.ensureHeld();
   if (renewing !== undefined) await renewing;
   // A hook or the renewal took its time: what must stop asks nothing any more.
   if (run.stop.current !== undefined) return { type: 'abandoned' };
   const heard = new HeardSoFar();
   const { signal, end } = callSignal(run, heard);
-  const request = requestOf(run, signal);
+  const request = requestOf(run, asked, signal);
   try {
-    const response = await ask(run, request, heard, retries);
-    if (response === givenUp) return whenDropped(run, request, heard);
-    return { type: 'response', response, ...acceptResponse(response, request, modelIdOf(run)) };
+    const response = await ask(run, asked, request, heard, retries);
+    if (response === givenUp) return whenDropped(run, asked, request, heard);
+    return { type: 'response', response, ...acceptResponse(response, request, asked.modelId) };
   } catch (error) {
     return signal.aborted
-      ? whenDropped(run, request, heard)
+      ? whenDropped(run, asked, request, heard)
       : { type: 'failed', error: asProviderError(error) };
   } finally {
     end();
@@ -79,40 +119,47 @@ function nothingToEnd(): void {
   // The run's own signal outlives the call.
 }
 
-function whenDropped(run: Run, request: LLMRequest, heard: HeardSoFar): ModelOutcome {
+function whenDropped(run: Run, { modelId }: Asked, request: LLMRequest, heard: HeardSoFar): ModelOutcome {
   const stop = run.stop.current;
   if (stop?.type === 'shutdown' || stop?.type === 'lease-lost') return { type: 'abandoned' };
   const usage = droppedUsage(request.messages, heard.text);
-  return { type: 'dropped', modelId: modelIdOf(run), usage, text: heard.text };
-}
-
-function modelIdOf(run: Run): string {
-  return run.agent.model ?? run.agent.provider.modelId;
+  return { type: 'dropped', modelId, usage, text: heard.text };
 }
 
 function ask(
   run: Run,
+  { provider, modelId }: Asked,
   request: LLMRequest,
   heard: HeardSoFar,
   retries: number,
 ): Promise<LLMResponse | typeof givenUp> {
   const { telemetry } = run.engine;
   const { signal } = request;
-  if (telemetry.modelCall === undefined) return unlessAborted(signal, respond(run, request, heard));
-  const isStreamed = run.isStreaming && run.agent.provider.stream !== undefined;
-  const about: ModelCallInfo = { ...run.segmentInfo(), request, isStreamed, retries };
+  if (telemetry.modelCall === undefined) return unlessAborted(signal, respond(run, provider, request, heard));
+  const isStreamed = run.isStreaming && provider.stream !== undefined;
+  const about: ModelCallInfo = {
+    ...run.segmentInfo(),
+    ...{ providerId: provider.providerId, modelId },
+    ...{ request, isStreamed, retries },
+  };
   if (telemetry.onFirstChunk !== undefined) heard.onFirst = () => telemetry.onFirstChunk?.(about);
   return telemetry.modelCall(about, async () => {
-    const response = await unlessAborted(signal, respond(run, request, heard));
+    const response = await unlessAborted(signal, respond(run, provider, request, heard));
     if (response === givenUp) throw signal.reason;
     return response;
   });
 }
 
 /** Async: a provider in plain JavaScript may give its response, or throw, without a promise. */
-async function respond(run: Run, request: LLMRequest, heard: HeardSoFar): Promise<LLMResponse> {
-  const { provider } = run.agent;
-  return run.isStreaming && provider.stream ? listen(run, request, heard) : provider.generate(request);
+async function respond(
+  run: Run,
+  provider: LLMProvider,
+  request: LLMRequest,
+  heard: HeardSoFar,
+): Promise<LLMResponse> {
+  return run.isStreaming && provider.stream !== undefined
+    ? listen(run, provider.stream(request), request.signal, heard)
+    : provider.generate(request);
 }
 
 /** What the model said so far: a steer may only drop a response of which nothing was heard. */
@@ -122,11 +169,16 @@ class HeardSoFar {
   onFirst: (() => void) | undefined;
 }
 
-async function listen(run: Run, request: LLMRequest, heard: HeardSoFar): Promise<LLMResponse> {
+async function listen(
+  run: Run,
+  stream: AsyncIterable<LLMStreamEvent>,
+  signal: AbortSignal,
+  heard: HeardSoFar,
+): Promise<LLMResponse> {
   let response: LLMResponse | undefined;
-  for await (const event of run.agent.provider.stream?.(request) ?? []) {
+  for await (const event of stream) {
     // Late words of a provider that ignores the abort.
-    if (request.signal.aborted) break;
+    if (signal.aborted) break;
     if (!heard.isAnything) heard.onFirst?.();
     heard.isAnything = true;
     if (event.type === 'text-delta') {
@@ -145,10 +197,10 @@ async function listen(run: Run, request: LLMRequest, heard: HeardSoFar): Promise
   });
 }
 
-function requestOf(run: Run, signal: AbortSignal): LLMRequest {
+function requestOf(run: Run, { model }: Asked, signal: AbortSignal): LLMRequest {
   const { agent, engine } = run;
   return {
-    ...(agent.model === undefined ? undefined : { model: agent.model }),
+    ...(model === undefined ? undefined : { model }),
     messages: run.checkpoint.messages,
     tools: agent.llmTools,
     providerTools: agent.providerTools,
@@ -169,44 +221,4 @@ export function hookContext(run: Run): HookContext {
     ...(principal === undefined ? undefined : { principal }),
     ...(run.task === undefined ? undefined : { subagentPath: run.task.subagentPath }),
   };
-}
-
-/** `undefined`: not tried again. What the provider asks for wins over our own doubling, unless it is too long to wait for. */
-function retryDelayMs(run: Run, error: unknown, attempt: number): number | undefined {
-  const { maxRetries, delayMs, maxDelayMs } = run.engine.retry;
-  if (attempt >= maxRetries || !(error instanceof LLMProviderError) || !error.retryable) return undefined;
-  const wantedMs = error.retryAfterMs ?? delayMs * 2 ** attempt;
-  return wantedMs > maxDelayMs ? undefined : wantedMs;
-}
-
-/** Client errors fail the same way again, but for these: time-out, conflict, too early, too many requests. */
-const RETRYABLE_CLIENT_STATUS = new Set([408, 409, 425, 429]);
-
-/** An error of ours passes as it is; anything else that a provider throws is wrapped, and its HTTP status says whether to try again. */
-function asProviderError(error: unknown): unknown {
-  if (error instanceof SDKError) return error;
-  const { message, status, statusCode, retryable } = (
-    typeof error === 'object' && error !== null ? error : {}
-  ) as {
-    readonly message?: unknown;
-    readonly status?: unknown;
-    readonly statusCode?: unknown;
-    readonly retryable?: unknown;
-  };
-  const httpStatus =
-    typeof status === 'number' ? status : typeof statusCode === 'number' ? statusCode : undefined;
-  const isClientError =
-    httpStatus !== undefined &&
-    httpStatus >= 400 &&
-    httpStatus < 500 &&
-    !RETRYABLE_CLIENT_STATUS.has(httpStatus);
-  return new LLMProviderError(
-    typeof message === 'string' ? message : String(error),
-    {
-      kind: httpStatus === undefined ? 'unknown' : 'api',
-      retryable: typeof retryable === 'boolean' ? retryable : !isClientError,
-      ...(httpStatus === undefined ? undefined : { status: httpStatus }),
-    },
-    { cause: error },
-  );
 }

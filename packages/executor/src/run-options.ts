@@ -63,6 +63,11 @@ export interface EngineOptions {
   readonly limits?: RunLimits | undefined;
   readonly modelSettings?: ModelSettings | undefined;
   readonly retry?: RetryOptions | undefined;
+  /**
+   * Asked in turn for a response that the agent's own model fails to give, each with its own retries; the next response is asked of the
+   * own model again. No part of the fingerprint. Default: none.
+   */
+  readonly fallbackModels?: readonly LLMProvider[] | undefined;
   /** Default `'warn'`. `{ model, tools, instructions }` reacts to each part by itself. */
   readonly onAgentDrift?: DriftPolicy | undefined;
   /** Later decisions count as a denial. Default: never. */
@@ -121,6 +126,7 @@ export interface Engine {
   readonly sessionLimits?: SessionLimits | undefined;
   readonly modelSettings: ModelSettings;
   readonly retry: { readonly maxRetries: number; readonly delayMs: number; readonly maxDelayMs: number };
+  readonly fallbackModels: readonly LLMProvider[];
   readonly onAgentDrift: ResolvedDriftPolicy;
   readonly approvalTtlMs: number | undefined;
   readonly sandboxExecute: SandboxExecute | undefined;
@@ -140,6 +146,7 @@ export function resolveEngine(options: EngineOptions): Engine {
     maxSteps = DEFAULT_MAX_STEPS,
     limits = {},
     retry = {},
+    fallbackModels = [],
     onAgentDrift = 'warn',
   } = options;
   requireWholeNumber('maxSteps', maxSteps, 1);
@@ -158,6 +165,7 @@ export function resolveEngine(options: EngineOptions): Engine {
     limits,
     modelSettings: options.modelSettings ?? {},
     retry: resolveRetry(retry),
+    fallbackModels: resolveFallbackModels(fallbackModels),
     onAgentDrift: resolveDriftPolicy(onAgentDrift),
     approvalTtlMs: options.approvalTtlMs,
     sandboxExecute: options.sandboxExecute,
@@ -241,6 +249,16 @@ function resolveRetry(retry: RetryOptions): Engine['retry'] {
   requireAtLeast('retry.delayMs', delayMs, 0);
   requireAtLeast('retry.maxDelayMs', maxDelayMs, 0);
   return { maxRetries, delayMs, maxDelayMs };
+}
+
+function resolveFallbackModels(given: readonly LLMProvider[]): Engine['fallbackModels'] {
+  const want = 'a list of LLMProviders, which have a generate method';
+  const list: unknown = given;
+  if (!Array.isArray(list)) refuseOption('fallbackModels', given, want);
+  for (const [index, provider] of given.entries())
+    if (typeof (provider as LLMProvider | null)?.generate !== 'function')
+      refuseOption(`fallbackModels[${index}]`, provider, want);
+  return Object.freeze([...given]);
 }
 
 function resolveLease(lease: EngineOptions['lease'] = {}): Engine['lease'] {
