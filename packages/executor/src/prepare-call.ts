@@ -183,7 +183,8 @@ async function prepareApproved(
   if (checked.type === 'settled') return checked;
   const ctx = toolContext(run, open, {
     args,
-    rerun: false,
+    // Asked about a call that had begun: it is that one which runs again.
+    rerun: approval.kind === 'interrupted',
     signal: run.stop.signal,
     approval: {
       id: approval.id,

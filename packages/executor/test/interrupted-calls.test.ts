@@ -86,6 +86,17 @@ describe('a call that had begun', () => {
     expect(resultFor(result.messages, 'charge').result).toBe('charge done');
   });
 
+  it('"ask" with a yes tells the tool that it may have begun before', async () => {
+    const reruns: boolean[] = [];
+    const storage = givenStorage();
+    const body = (_args: unknown, { rerun }: ToolContext) => reruns.push(rerun);
+    const tools = [noting(storage, 'charge', body, { onInterrupted: 'ask' })];
+    const world = await givenCutCall('ask', { storage, tools });
+    const paused = need(await world.resume());
+    await world.decide({ id: need(paused.approvalId), approved: true });
+    expect(reruns).toEqual([false, true]);
+  });
+
   it('"ask" with a no does not run again, and the result does not say that it never ran', async () => {
     const world = await givenCutCall('ask');
     const paused = need(await world.resume());
