@@ -1,9 +1,11 @@
 /** An approval whose run is gone or moved on, or whose time is over, runs nothing. */
 import type { Checkpoint } from '@lousho/contract';
 import { mockModel } from '@lousho/testing';
+import { crashingStore } from '@lousho/testing/crash';
 import { expect, it } from 'vitest';
 import { refusal, resultOfCall } from './support/read.ts';
 import { emailTool } from './support/tools.ts';
+import { until } from './support/wait.ts';
 import { onEveryStore } from './support/world.ts';
 import { askForEmail, givenPausedOnEmail } from './support/paused-email.ts';
 
@@ -48,6 +50,26 @@ onEveryStore('a stale approval', (world) => {
     });
     await refusal(agent.approvals.resolve({ id, approved: true }), 'LOUSHO_APPROVAL_ORPHANED');
     expect(email.runs).toEqual([]);
+  });
+
+  it('is none before its run waits on it: whoever is that early hears "busy", and its record stays', async () => {
+    const email = emailTool();
+    const tools = [email.tool];
+    // The record is in the inbox, the mark not yet in the checkpoint.
+    const dying = crashingStore(world.store, { point: { call: 'approvals.save#1', when: 'after' } });
+    const first = world.agent({ store: dying.store, provider: mockModel([askForEmail]), tools });
+    void first.send('email bob', { sessionId: 'chat-42' });
+    await until(() => dying.isDead);
+    const [record] = await world.store.approvals.list();
+    const { id = '' } = record ?? {};
+    const agent = world.agent({ provider: mockModel(['Sent.']), tools });
+    await refusal(agent.approvals.resolve({ id, approved: true }), 'LOUSHO_SESSION_BUSY');
+    expect(await world.store.approvals.load(id)).toEqual(record);
+    expect(await agent.approvals.list()).toEqual([]);
+    await world.clock.advance(60_001);
+    expect(await agent.resume('chat-42')).toMatchObject({ approvalIds: [id] });
+    expect(await agent.approvals.resolve({ id, approved: true })).toMatchObject({ text: 'Sent.' });
+    expect(email.runs).toHaveLength(1);
   });
 
   it.each(['nonsense', '', 'chat-42', '../../etc/passwd', 'chat-42.apr-00000000-1-0x'])(

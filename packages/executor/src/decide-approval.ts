@@ -1,6 +1,7 @@
 /** What a decision may still do: the checkpoint says whether its call waits, was decided, or is gone. */
 import {
   SDKError,
+  approvalIdOf,
   resultOf,
   type ApprovalDecision,
   type Checkpoint,
@@ -9,6 +10,7 @@ import {
   type Message,
   type ToolResultPart,
 } from '@lousho/contract';
+import { openCalls } from './next-action.ts';
 
 export type FoundApproval =
   | { readonly type: 'open'; readonly checkpoint: Checkpoint; readonly approval: CheckpointApproval }
@@ -31,6 +33,16 @@ export function findApproval(
     type: 'closed',
     error: audit === undefined ? orphaned(checkpoint, approvalId) : decidedBefore(approvalId, audit),
   };
+}
+
+/** Whether a run in progress may come to wait on this approval: its call, or the one inside of which it lies, is open and was not asked about. */
+export function isAboutToAsk(checkpoint: Checkpoint, checkpointId: string, approvalId: string): boolean {
+  const { status, runId, stepIndex: step, approvals } = checkpoint;
+  if (status !== 'in-progress' || approvals.some(({ id }) => id === approvalId)) return false;
+  return openCalls(checkpoint).some(({ index }) => {
+    const id = approvalIdOf(checkpointId, { runId, step, index });
+    return approvalId === id || approvalId.startsWith(`${id}-`);
+  });
 }
 
 type Audit = Pick<Decision, 'approved' | 'by' | 'decidedAt'>;

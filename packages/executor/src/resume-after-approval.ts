@@ -17,7 +17,7 @@ import {
 import { agentOfDefinition } from './agent-of-definition.ts';
 import { stateInRecord } from './approval-snapshot.ts';
 import type { Conversation } from './conversation.ts';
-import { findApproval, type GivenDecision } from './decide-approval.ts';
+import { findApproval, isAboutToAsk, type GivenDecision } from './decide-approval.ts';
 import { executePlan, streamPlan, type OrderPlan } from './execute.ts';
 import { isInstructions } from './instructions.ts';
 import { loadCheckpoint } from './load-checkpoint.ts';
@@ -104,6 +104,9 @@ export async function planDecision(wired: DecisionWiring): Promise<OrderPlan> {
   const stored = await loadCheckpoint(store, checkpointId);
   const found = findApproval(stored, id, stored === null ? await conversation?.said() : []);
   if (found.type === 'closed') {
+    // Its record is there before its mark: withdrawn now, the run would wait on what nobody finds.
+    if (stored !== null && isAboutToAsk(stored, checkpointId, id))
+      throw new SDKError('LOUSHO_SESSION_BUSY', { sessionId: sessionIdOf(checkpointId) });
     // Nothing waits on it: the record is a leftover, and goes.
     await inbox.delete(id);
     throw found.error;
