@@ -126,7 +126,7 @@ export class ApprovalLife {
     if (request === undefined) return;
     const given = await this.#given(request, verdict);
     const expected = await this.#refusalOf(where.deploy, given);
-    const end = await this.#in(where, (agent) => agent.approvals.resolve(given));
+    const end = await this.#in(where, (agent) => agent.approvals.resolve(decisionOf(given)));
     this.#judge(`A ${verdict} by ${where.deploy}`, end, expected);
     this.#settle(given, end);
   }
@@ -164,7 +164,7 @@ export class ApprovalLife {
       this.#world.clock,
       Promise.all(
         both.map((given, at) =>
-          endOf(this.#agent('same', processes[at] as Process).approvals.resolve(given)),
+          endOf(this.#agent('same', processes[at] as Process).approvals.resolve(decisionOf(given))),
         ),
       ),
     );
@@ -382,6 +382,17 @@ export class ApprovalLife {
 }
 
 const DESK = 'At the desk';
+
+/** What of it a person says. */
+function decisionOf({
+  step: _step,
+  toolCallId: _call,
+  isLate: _late,
+  isSure: _sure,
+  ...decision
+}: Given): ApprovalDecision {
+  return decision;
+}
 
 function handoffAmong(tools: LLMRequest['tools']): string {
   return tools.find(({ name }) => name.startsWith('handoff_to_'))?.name ?? 'handoff_to_desk';
