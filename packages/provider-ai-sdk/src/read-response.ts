@@ -64,9 +64,15 @@ function readFinishReason(
       return content.some(isOwnCall) ? 'tool-calls' : 'stop';
     case 'error':
       throw invalid(`The model ended its answer with an error${raw === undefined ? '' : ` (${raw})`}.`);
+    case 'interrupted':
+      throw interrupted('The answer ended before it was complete.');
     default:
       return 'other';
   }
+}
+
+export function interrupted(message: string): LLMProviderError {
+  return new LLMProviderError(message, { kind: 'stream-interrupted', retryable: true });
 }
 
 function invalid(message: string): LLMProviderError {

@@ -1,11 +1,5 @@
 /** A stream of an AI SDK model: deltas as they come, and at its end the response that `doGenerate` would have given. */
-import {
-  LLMProviderError,
-  type AssistantPart,
-  type LLMResponse,
-  type LLMStreamEvent,
-  type ProviderMetadata,
-} from '@lousho/contract';
+import type { AssistantPart, LLMResponse, LLMStreamEvent, ProviderMetadata } from '@lousho/contract';
 import type {
   AiSdkContent,
   AiSdkResponseMetadata,
@@ -15,7 +9,7 @@ import type {
 } from './language-model.ts';
 import { mergeMetadata, metadataOf } from './metadata.ts';
 import { readContent, readText } from './read-content.ts';
-import { readResponse, reasonsOf } from './read-response.ts';
+import { interrupted, readResponse, reasonsOf } from './read-response.ts';
 
 export interface ReadStreamOptions {
   readonly allowMissingFinishReason: boolean;
@@ -166,8 +160,4 @@ class HeardParts {
     if (toolName === undefined || delta === '') return undefined;
     return { type: 'tool-args-delta', toolCallId: id, toolName, text: delta };
   }
-}
-
-function interrupted(message: string): LLMProviderError {
-  return new LLMProviderError(message, { kind: 'stream-interrupted', retryable: true });
 }

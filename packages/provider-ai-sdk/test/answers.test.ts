@@ -247,6 +247,11 @@ describe('the end of an answer', () => {
     expect((error as ProviderError).details).toEqual({ kind: 'invalid-response', retryable: true });
   });
 
+  it('that was not reached makes it no answer either', async () => {
+    const error = await thrownBy(endingWith({ unified: 'interrupted', raw: 'RAW' }));
+    expect((error as ProviderError).details).toEqual({ kind: 'stream-interrupted', retryable: true });
+  });
+
   it('is missing when the model gives no content at all', async () => {
     const error = await thrownBy(generated({ result: { content: undefined } }));
     expect((error as ProviderError).details).toEqual({ kind: 'invalid-response', retryable: true });

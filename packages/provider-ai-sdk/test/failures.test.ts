@@ -1,6 +1,6 @@
 /** What real AI SDK models make of services that fail, and what an agent gets to know of it. */
 import { LLMProviderError } from '@lousho/contract';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { fromAiSdk, type FromAiSdkOptions } from '../src/index.ts';
 import { models, type TestedModel } from './support/models.ts';
 import { requestOf, streamed, thrownBy, ways } from './support/requests.ts';
@@ -14,6 +14,9 @@ afterAll(() => server.close());
 
 const providerOf = (model: TestedModel, options?: FromAiSdkOptions) =>
   fromAiSdk(model.create({ baseURL: server.baseUrl, apiKey: 'key' }), options);
+
+/** For what the network brings. */
+const patiently = { interval: 2, timeout: 20_000 };
 
 const refusals = [
   {
@@ -120,7 +123,7 @@ describe.each(models)('$name', (model) => {
     server.answerWith(() => ({ chunks: [], end: 'hang' }));
     const aborting = new AbortController();
     const asked = thrownBy(ask(providerOf(model), requestOf({ signal: aborting.signal })));
-    while (server.requests.length === 0) await new Promise(setImmediate);
+    await vi.waitFor(() => expect(server.requests).toHaveLength(1), patiently);
     aborting.abort();
     const error = await asked;
     expect(error).not.toBeInstanceOf(LLMProviderError);
@@ -139,8 +142,7 @@ describe.each(models)('$name', (model) => {
     );
     for await (const event of providerOf(model).stream?.(requestOf()) ?? [])
       if (event.type === 'text-delta') break;
-    while (server.leftEarly === 0) await new Promise(setImmediate);
-    expect(server.leftEarly).toBe(1);
+    await vi.waitFor(() => expect(server.leftEarly).toBe(1), patiently);
   });
 
   it('calls a server that is not there a matter of the network', async () => {

@@ -52,7 +52,19 @@ export const searchBlocks: readonly Block[] = [
       },
     ],
   },
-  { type: 'text', text: ANSWER },
+  {
+    type: 'text',
+    text: ANSWER,
+    citations: [
+      {
+        type: 'web_search_result_location',
+        cited_text: '7',
+        url: 'https://example.com/oslo',
+        title: 'Oslo',
+        encrypted_index: 'INDEX/1+==',
+      },
+    ],
+  },
 ];
 export const searchReply = ({ body }: { readonly body: WireBody }): WireReply =>
   reply(body, searchBlocks, 'end_turn');
@@ -98,7 +110,7 @@ function opened(block: Block): Block {
     case 'thinking':
       return { ...block, thinking: '', signature: '' };
     case 'text':
-      return { ...block, text: '' };
+      return { type: 'text', text: '' };
     case 'tool_use':
     case 'server_tool_use':
       return { ...block, input: {} };
@@ -115,7 +127,13 @@ function deltasOf(block: Block): readonly Block[] {
         { type: 'signature_delta', signature: block.signature },
       ];
     case 'text':
-      return halves(block.text as string).map((text) => ({ type: 'text_delta', text }));
+      return [
+        ...((block.citations ?? []) as readonly object[]).map((citation) => ({
+          type: 'citations_delta',
+          citation,
+        })),
+        ...halves(block.text as string).map((text) => ({ type: 'text_delta', text })),
+      ];
     case 'tool_use':
     case 'server_tool_use':
       // A call without arguments streams none.
