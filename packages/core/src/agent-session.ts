@@ -22,6 +22,10 @@ export interface SessionOptions {
   readonly store?: AgentStore | undefined;
 }
 
+export interface MessagesOptions {
+  readonly includePending?: boolean | undefined;
+}
+
 /** A conversation: many turns, one transcript. A turn is a durable run under `<id>.turn-<n>`. */
 export interface AgentSession {
   readonly id: string;
@@ -36,8 +40,11 @@ export interface AgentSession {
   /** `null` when no turn is unfinished. Busy at once, it never waits. */
   resume(options?: AbortOptions): Promise<ExecutionResult | null>;
   streamResume(options?: AbortOptions): AgentRun;
-  /** The committed transcript, without the agent's instructions. */
-  messages(): Promise<readonly Message[]>;
+  /**
+   * The committed transcript, without the agent's instructions. `includePending`: and behind it what the unfinished turn has recorded so
+   * far, the results of its open step too.
+   */
+  messages(options?: MessagesOptions): Promise<readonly Message[]>;
   /** The unfinished turn. */
   pending(): Promise<PendingRun | null>;
   /** One entry a model response of the committed transcript, newest first. */

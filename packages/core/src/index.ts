@@ -1,6 +1,6 @@
 /** The object that applications hold, and every word of the contract and the engine that they need beside it. */
 export { createAgent } from './create-agent.ts';
-export type { AgentSession, SessionOptions } from './agent-session.ts';
+export type { AgentSession, MessagesOptions, SessionOptions } from './agent-session.ts';
 export type { FireOptions, Schedule, ScheduleOptions } from './schedule.ts';
 export type { SessionHistoryEntry } from './session-history.ts';
 export type { AgentConfig, Approve, ApproveOutcome } from './agent-config.ts';

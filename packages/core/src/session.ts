@@ -23,7 +23,7 @@ import {
   refuseOption,
 } from '@lousho/executor/wiring';
 import { requireStore, type AgentParts } from './agent-config.ts';
-import type { AgentSession, SessionOptions } from './agent-session.ts';
+import type { AgentSession, MessagesOptions, SessionOptions } from './agent-session.ts';
 import type { AbortOptions, PendingRun, SendOptions } from './agent.ts';
 import { decideInCode } from './approvals.ts';
 import type { LiveRuns } from './live-runs.ts';
@@ -91,8 +91,10 @@ class Session implements AgentSession {
     return streamWork(this.#clock, (call) => resumeTurn(this.#wiring, this.id, options, call));
   }
 
-  async messages(): Promise<readonly Message[]> {
-    const { messages } = await this.#transcript();
+  async messages(options: MessagesOptions = {}): Promise<readonly Message[]> {
+    requireOptions(options, { includePending: true });
+    const record = await this.#transcript();
+    const messages = options.includePending === true ? await this.#saidSoFar(record) : record.messages;
     return messages.filter((message) => message.role !== 'system' || !isInstructions(message));
   }
 
@@ -172,6 +174,14 @@ class Session implements AgentSession {
     return this.#live.while(call.stop, () =>
       takeInput({ ...this.#wiring, decide }, { ...plan, onStart: undefined }, call),
     );
+  }
+
+  async #saidSoFar({ turn }: SessionRecord): Promise<readonly Message[]> {
+    const stored = await loadCheckpoint(this.#parts.sessions.turns, turnCheckpointId(this.id, turn));
+    // Committed since the look before, or not begun yet.
+    if (stored === null) return (await this.#transcript()).messages;
+    const results = stored.settledResults.map((result): Message => ({ role: 'tool', content: [result] }));
+    return deepFreeze([...stored.messages, ...results, ...stored.heldInput]);
   }
 
   #transcript(): Promise<SessionRecord> {

@@ -151,6 +151,27 @@ onEveryStore('sessions', (world) => {
     expect(model.calls).toHaveLength(1);
   });
 
+  it('shows what an unfinished turn has recorded so far to whoever asks for it', async () => {
+    const free = spyTool('free');
+    const gated = spyTool('gated', undefined, { needsApproval: true });
+    const calls = [
+      { name: 'gated', id: 'call_g' },
+      { name: 'free', id: 'call_f' },
+    ];
+    const model = mockModel(['Hello.', { text: 'Look:', toolCalls: calls }, 'Done.']);
+    const config = { provider: model, tools: [free.tool, gated.tool], instructions: 'Be kind.' };
+    await world.agent(config).session({ id: 'chat' }).send('hi');
+    await world.agent(config).session({ id: 'chat' }).send('go');
+    const session = world.otherProcess().agent(config).session({ id: 'chat' });
+    expect(lines(await session.messages())).toEqual(['user hi', 'assistant Hello.']);
+    const soFar = await session.messages({ includePending: true });
+    expect(lines(soFar).slice(0, 4)).toEqual([
+      ...['user hi', 'assistant Hello.'],
+      ...['user go', 'assistant gated#call_g free#call_f Look:'],
+    ]);
+    expect(soFar.slice(4)).toMatchObject([{ role: 'tool', content: [{ toolCallId: 'call_f' }] }]);
+  });
+
   it('refuses every way into a paused turn until it is decided, and the decision completes the transcript', async () => {
     const gated = spyTool('gated', undefined, { needsApproval: true });
     const model = mockModel([{ toolCalls: [{ name: 'gated', id: 'call_g' }] }, 'Done.', 'Next.']);

@@ -8,6 +8,7 @@ const neutralEntryPoints = [
   '@lousho/contract',
   '@lousho/executor',
   '@lousho/core',
+  '@lousho/http',
   '@lousho/mcp',
   '@lousho/provider-ai-sdk',
   '@lousho/store-kit',

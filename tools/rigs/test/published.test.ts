@@ -13,6 +13,7 @@ const neutral = [
   'contract',
   'executor',
   'core',
+  'http',
   'provider-ai-sdk',
   'store-kit',
   'store-memory',
@@ -87,6 +88,7 @@ const typed = `
 
 const names = {
   '@lousho/core': ['createAgent', 'defineTool'],
+  '@lousho/http': ['createChatHandler'],
   '@lousho/mcp': ['mcpTools'],
   '@lousho/provider-ai-sdk': ['fromAiSdk'],
   '@lousho/store-file': ['fileStore'],

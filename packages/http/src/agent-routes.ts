@@ -1,0 +1,147 @@
+/** An agent's sessions and approvals as plain JSON over HTTP: for services, scripts and back offices. */
+import type { AgentEvent, AgentInput, AgentRun, JsonObject } from '@lousho/contract';
+import type { Agent } from '@lousho/core';
+import { guard, type Authorize } from './authorize.ts';
+import { begunRun } from './begun-run.ts';
+import { eventStream } from './event-stream.ts';
+import { ReplayLog } from './replay-log.ts';
+import { readBody, readDecision, refuse, requireObject } from './request-body.ts';
+import { json, nothing } from './responses.ts';
+import { reportError, router, type Handler } from './routing.ts';
+
+export interface AgentRoutesOptions {
+  /** Asked for every request, before anything is read or done. */
+  readonly authorize: Authorize;
+  /** Where the routes are mounted. Default: at the root. */
+  readonly basePath?: string | undefined;
+  /** What went wrong and is not the client's fault. Default: `console.error`. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+}
+
+/**
+ * `POST /sessions/:id/messages` sends `{ input, inputId?, metadata? }` and gives the result, or the events when the client accepts an event
+ * stream; `POST /sessions/:id/resume`, `GET /sessions/:id/messages`, `DELETE /sessions/:id`, `GET /pending`, `GET /approvals`,
+ * `POST /approvals/:id`. A client that goes away stops nothing. @throws LOUSHO_CONFIG_INVALID
+ */
+export function createAgentRoutes(agent: Agent, options: AgentRoutesOptions): Handler {
+  const { basePath = '', onError = reportError } = options;
+  const allowed = guard(options.authorize);
+  return router(
+    [
+      {
+        method: 'POST',
+        path: 'sessions/:id/messages',
+        handle: (request, { id = '' }) =>
+          allowed(request, { action: 'send', sessionId: id }, async (principal) => {
+            const session = agent.session({ id });
+            const { input, given } = await readMessage(request);
+            const sendOptions = { ...given, ...(principal === undefined ? undefined : { principal }) };
+            if (!wantsEvents(request)) return json(await session.send(input, sendOptions));
+            return eventsOf(session.stream(input, sendOptions), onError);
+          }),
+      },
+      {
+        method: 'GET',
+        path: 'sessions/:id/messages',
+        handle: (request, { id = '' }) =>
+          allowed(request, { action: 'read', sessionId: id }, async () =>
+            json({ messages: await agent.session({ id }).messages({ includePending: true }) }),
+          ),
+      },
+      {
+        method: 'POST',
+        path: 'sessions/:id/resume',
+        handle: (request, { id = '' }) =>
+          allowed(request, { action: 'send', sessionId: id }, async () => {
+            const result = await agent.session({ id }).resume();
+            return result === null ? nothing() : json(result);
+          }),
+      },
+      {
+        method: 'DELETE',
+        path: 'sessions/:id',
+        handle: (request, { id = '' }) =>
+          allowed(request, { action: 'delete', sessionId: id }, async () => {
+            await agent.session({ id }).clear();
+            return nothing();
+          }),
+      },
+      {
+        method: 'GET',
+        path: 'pending',
+        handle: (request) =>
+          allowed(request, { action: 'read' }, async () => json({ pending: await agent.pending() })),
+      },
+      {
+        method: 'GET',
+        path: 'approvals',
+        handle: (request) => {
+          const sessionId = new URL(request.url).searchParams.get('sessionId') ?? undefined;
+          const about = sessionId === undefined ? {} : { sessionId };
+          return allowed(request, { action: 'read', ...about }, async () =>
+            json({ approvals: await agent.approvals.list(about) }),
+          );
+        },
+      },
+      {
+        method: 'POST',
+        path: 'approvals/:id',
+        async handle(request, { id = '' }) {
+          const { sessionId } = (await agent.approvals.get(id)) ?? {};
+          const about = sessionId === undefined ? {} : { sessionId };
+          return allowed(request, { action: 'decide', ...about }, async (principal) => {
+            const decision = { ...(await readDecision(request)), id };
+            const by = principal === undefined ? undefined : { by: principal.id };
+            return json(await agent.approvals.resolve({ ...decision, ...by }));
+          });
+        },
+      },
+    ],
+    { basePath, onError },
+  );
+}
+
+async function readMessage(request: Request) {
+  const { input, inputId, metadata, ...others } = await readBody(request);
+  for (const name of Object.keys(others)) refuse(name, others[name], 'left out: input, inputId or metadata');
+  if (typeof input !== 'string' && !Array.isArray(input)) requireObject('input', input);
+  return {
+    input: input as AgentInput,
+    given: {
+      ...(inputId === undefined ? undefined : { inputId: inputId as string }),
+      ...(metadata === undefined
+        ? undefined
+        : { metadata: requireObject('metadata', metadata) as JsonObject }),
+    },
+  };
+}
+
+function wantsEvents(request: Request): boolean {
+  return request.headers.get('accept')?.includes('text/event-stream') === true;
+}
+
+/** Every event of the run, numbered; the last one says how it ended. */
+async function eventsOf(run: AgentRun, onError: (error: unknown) => void): Promise<Response> {
+  const { first, others } = await begunRun(run);
+  const log = new ReplayLog<AgentEvent>();
+  if (first !== undefined) log.add(first);
+  void follow(log, others, onError);
+  return eventStream(log.read(), {
+    encode: (event) => `id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}`,
+  });
+}
+
+async function follow(
+  log: ReplayLog<AgentEvent>,
+  events: AsyncIterator<AgentEvent, void>,
+  onError: (error: unknown) => void,
+): Promise<void> {
+  try {
+    for (let next = await events.next(); next.done !== true; next = await events.next()) log.add(next.value);
+  } catch (error) {
+    // Those who read have its `error` event.
+    onError(error);
+  } finally {
+    log.end();
+  }
+}
