@@ -2,7 +2,8 @@ import { defaultServerConditions } from 'vite';
 import { defineConfig } from 'vitest/config';
 
 // Neighbour packages resolve to their sources: no test of a package needs a build.
-const conditions = ['@lousho/source', ...defaultServerConditions];
+// Packages of others are loaded by Node itself, which does not know `module`: files for bundlers may not run in it.
+const conditions = ['@lousho/source', ...defaultServerConditions.filter((name) => name !== 'module')];
 
 /** What every package's vitest.config.ts starts from. */
 export default defineConfig({
