@@ -1,12 +1,13 @@
 /** Schedules: each fire time is run once, whoever fires it, and a fire that goes wrong is reported and holds back no other. */
 import type { LLMRequest } from '@lousho/contract';
-import { mockModel } from '@lousho/testing';
+import { manualClock, mockModel } from '@lousho/testing';
 import { describe, expect, it } from 'vitest';
 import { createAgent, type Agent, type Schedule, type ScheduleOptions } from '../src/index.ts';
 import { fireTimesOf } from '../src/schedule-times.ts';
 import { lines, refusal, thrown } from './support/read.ts';
+import { watchedRecovery } from './support/recovery.ts';
 import { deferred, failingOnceTool, spyTool } from './support/tools.ts';
-import { until } from './support/wait.ts';
+import { passUntil, until } from './support/wait.ts';
 import { onEveryStore } from './support/world.ts';
 
 const MINUTE = 60_000;
@@ -92,12 +93,17 @@ onEveryStore('schedules', (world) => {
         return new Promise<never>(() => undefined);
       },
     ]);
-    const dead = world.otherProcess();
+    const dead = world.otherProcess(manualClock(world.clock.wallMs()));
     const firedAt = new Date(world.clock.wallMs());
     void dead.agent({ provider: hanging }).fireSchedule(report, { firedAt });
     await asked.promise;
     const agent = world.agent({ provider: mockModel(['Recovered.']) });
     expect(await agent.pending()).toMatchObject([{ kind: 'run', step: 0 }]);
+    expect(await agent.fireSchedule(report, { firedAt })).toBeNull();
+    const recovery = watchedRecovery(agent);
+    await passUntil(world.clock, MINUTE, () => recovery.recovered.length === 1);
+    await recovery.stop();
+    expect(recovery.recovered).toEqual([expect.stringMatching(/^report-.*: Recovered\.$/)]);
     expect(await agent.fireSchedule(report, { firedAt })).toBeNull();
   });
 
