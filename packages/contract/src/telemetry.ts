@@ -32,7 +32,7 @@ export interface SegmentInfo {
 export interface ModelCallInfo extends SegmentInfo {
   readonly request: LLMRequest;
   readonly isStreamed: boolean;
-  /** Retries of this response before this one. */
+  /** Requests to the same model for this response before this one. */
   readonly retries: number;
 }
 export interface ToolCallInfo extends SegmentInfo {

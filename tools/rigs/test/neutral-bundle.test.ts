@@ -10,6 +10,7 @@ const neutralEntryPoints = [
   '@lousho/core',
   '@lousho/http',
   '@lousho/mcp',
+  '@lousho/otel',
   '@lousho/provider-ai-sdk',
   '@lousho/store-kit',
   '@lousho/store-memory',

@@ -20,7 +20,7 @@ const neutral = [
   'store-kv',
   'testing',
 ];
-const all = [...neutral, 'mcp', 'store-file', 'store-sqlite', 'tools-workspace'];
+const all = [...neutral, 'mcp', 'otel', 'store-file', 'store-sqlite', 'tools-workspace'];
 
 beforeAll(() => {
   tarballs.pack(all);
@@ -29,7 +29,7 @@ beforeAll(() => {
 afterAll(() => tarballs.remove());
 
 it('runs from its tarballs, imported and required', () => {
-  const app = tarballs.install('app-with-all', all, ['zod', 'better-sqlite3']);
+  const app = tarballs.install('app-with-all', all, ['zod', 'better-sqlite3', '@opentelemetry/api']);
   fs.writeFileSync(path.join(app, 'imported.mjs'), `${imports}\n${program}`);
   fs.writeFileSync(path.join(app, 'required.cjs'), `${requires}\n(async () => {${program}})();`);
   const lines = Array<string>(5).fill('Hello Ada, 1 call, finished');
@@ -90,6 +90,7 @@ const names = {
   '@lousho/core': ['createAgent', 'defineTool'],
   '@lousho/http': ['createChatHandler'],
   '@lousho/mcp': ['mcpTools'],
+  '@lousho/otel': ['openTelemetry'],
   '@lousho/provider-ai-sdk': ['fromAiSdk'],
   '@lousho/store-file': ['fileStore'],
   '@lousho/store-kit': ['encryptedStore'],
@@ -128,7 +129,8 @@ const program = `
       { toolCalls: [{ name: 'greet', args: { name: 'Ada' } }] },
       ({ messages }) => messages.at(-1).content[0].result,
     ]);
-    const agent = createAgent({ provider, tools: [greet, ...far, ...workspaceTools({ root: '.' })], store });
+    const tools = [greet, ...far, ...workspaceTools({ root: '.' })];
+    const agent = createAgent({ provider, tools, store, telemetry: openTelemetry() });
     const { text, toolCalls, sessionId } = await agent.send('Greet Ada.', { sessionId: 'run-of-' + process.pid });
     const { status } = await store.checkpoints.load(sessionId);
     await store.close();

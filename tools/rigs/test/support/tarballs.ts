@@ -1,7 +1,6 @@
 /** What npm would publish of the packages, and projects outside of the repository that install it. */
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 
@@ -76,8 +75,9 @@ export function ownEnv(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !inherited.test(name)));
 }
 
+/** By its place: not every package lets others ask for its manifest. */
 export function manifestOf(name: string): { readonly version: string; readonly file: string } {
-  const file = createRequire(import.meta.url).resolve(`${name}/package.json`);
+  const file = path.join(root, 'node_modules', name, 'package.json');
   const { version } = JSON.parse(fs.readFileSync(file, 'utf8')) as { version: string };
   return { version, file };
 }
