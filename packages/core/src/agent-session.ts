@@ -60,7 +60,10 @@ export interface AgentSession {
   }): Promise<AgentSession>;
   /** Drops the unfinished turn, also a damaged one, and withdraws its approvals. `false`: there was none. @throws LOUSHO_SESSION_BUSY */
   discardPending(): Promise<boolean>;
-  /** Forgets everything. @throws LOUSHO_SESSION_BUSY while a turn runs, SessionAwaitingApprovalError while one waits for a person */
+  /**
+   * Forgets everything but the id and how many turns there were: nothing of before comes back, also from a process that stood still.
+   * @throws LOUSHO_SESSION_BUSY while a turn runs, SessionAwaitingApprovalError while one waits for a person
+   */
   clear(): Promise<void>;
   /** Every event of the turns that this object executes. The returned function ends it. */
   on(listener: (event: AgentEvent) => void): () => void;

@@ -9,7 +9,7 @@ import {
 } from '@lousho/contract';
 import { stepsOf } from './session-history.ts';
 import type { SessionParts } from './session-parts.ts';
-import { newTranscript } from './transcripts.ts';
+import { isCleared, loadTranscript, newTranscript } from './transcripts.ts';
 
 /** @throws LOUSHO_CHECKPOINT_NOT_FOUND naming the steps that there are */
 export function transcriptUpTo(record: SessionRecord, fromStep: number): SessionRecord {
@@ -52,10 +52,14 @@ export async function saveFork(
 /** `false` when the id has a conversation, or a turn that the new one would take for its own. */
 async function saveAs(
   { transcripts, turns }: SessionParts,
-  record: SessionRecord,
+  fork: SessionRecord,
   clock: Clock,
 ): Promise<boolean> {
+  const there = await loadTranscript(transcripts, fork.id);
+  if (there.revision > 0 && !isCleared(there)) return false;
+  // Never the number of a turn that the id had before it was cleared.
+  const record = { ...fork, turn: Math.max(fork.turn, there.turn), revision: there.revision + 1 };
   if ((await turns.load(turnCheckpointId(record.id, record.turn))) !== null) return false;
   const savedAt = new Date(clock.wallMs()).toISOString();
-  return transcripts.saveIfRevision(deepFreeze({ ...record, revision: 1, savedAt }), 0);
+  return transcripts.saveIfRevision(deepFreeze({ ...record, savedAt }), there.revision);
 }

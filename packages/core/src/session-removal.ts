@@ -1,5 +1,11 @@
 /** Dropping the unfinished turn of a session, or the whole session. Nobody executes the turn meanwhile. */
-import { classifyCheckpointId, isSDKError, turnCheckpointId, type Checkpoint } from '@lousho/contract';
+import {
+  classifyCheckpointId,
+  isSDKError,
+  turnCheckpointId,
+  type Checkpoint,
+  type SessionRecord,
+} from '@lousho/contract';
 import {
   awaitingApproval,
   exclusively,
@@ -10,7 +16,7 @@ import {
 } from '@lousho/executor/wiring';
 import type { AgentParts } from './agent-config.ts';
 import { SessionTurn } from './session-turn.ts';
-import { loadTranscript } from './transcripts.ts';
+import { clearedTranscript, loadTranscript } from './transcripts.ts';
 
 /** `false` when there was no unfinished turn. @throws LOUSHO_SESSION_BUSY while it runs */
 export async function discardTurn(parts: AgentParts, sessionId: string): Promise<boolean> {
@@ -47,32 +53,58 @@ async function discardIfCurrent(
 /** @throws LOUSHO_SESSION_BUSY while a turn runs, SessionAwaitingApprovalError while one waits for a person; then nothing is gone */
 export async function clearSession(parts: AgentParts, sessionId: string): Promise<void> {
   for (;;) {
-    const ids = await turnIds(parts, sessionId);
-    // 1. The unfinished turn. Crash behind it: the conversation is as it was before that.
-    for (const id of ids) await discardUnlessPaused(parts, sessionId, id);
-    // 2. The transcript, while nobody has a turn of it that may have begun since.
-    const isCleared = await whileNobodyExecutes(parts, ids, async () => {
-      if (!sameIds(await turnIds(parts, sessionId), ids)) return false;
-      for (const id of ids) if ((await storedTurn(parts, id)) !== null) return false;
-      // What was said in tasks goes before what names it: nothing of it is left that nobody knows of.
-      await forgetTasks(parts, await readable(loadTranscript(parts.sessions.transcripts, sessionId)));
-      await parts.sessions.transcripts.delete(sessionId);
-      return true;
-    });
-    if (isCleared) return;
+    const record = await readable(loadTranscript(parts.sessions.transcripts, sessionId));
+    if (record === undefined) return clearDamaged(parts, sessionId);
+    if (await clearIfCurrent(parts, record)) return;
   }
 }
 
-async function discardUnlessPaused(parts: AgentParts, sessionId: string, id: string): Promise<void> {
-  await whileNobodyExecutes(parts, [id], async () => {
-    const stored = await storedTurn(parts, id);
-    if (stored !== null && stored !== 'damaged' && stored.status === 'awaiting-approval')
-      throw awaitingApproval(sessionId, stored);
+/** `false`: somebody committed a turn or cleared it meanwhile. */
+function clearIfCurrent(parts: AgentParts, record: SessionRecord): Promise<boolean> {
+  const { transcripts, turns } = parts.sessions;
+  const { id: sessionId, turn, revision } = record;
+  const id = turnCheckpointId(sessionId, turn);
+  return whileNobodyExecutes(parts, [id], async () => {
+    const stored = await refusePaused(parts, sessionId, id);
+    if (stored === null && revision === 0) return true;
+    // 1. What a crash left of the last committed turn, and what was said in tasks, before what names them. Crash behind it: the conversation
+    // is as it was, but for its tasks.
+    if (turn > 0) await turns.delete(turnCheckpointId(sessionId, turn - 1));
+    await forgetTasks(parts, record);
+    // 2. The transcript. It is emptied, not deleted: its revision and its turns count on, so that a process which stood still meanwhile can
+    // neither commit a turn of before nor take a new one for it. Crash behind it: the turn is a leftover, which the next one removes.
+    const cleared = clearedTranscript(record, parts.engine.ports.clock);
+    if (!(await transcripts.saveIfRevision(cleared, revision))) return false;
+    // 3. The unfinished turn.
     await drop(parts, sessionId, id);
+    return true;
   });
 }
 
-/** Of several turns one after the other: a damaged transcript says nothing about which one is next. */
+/** Nobody can say which turn is next, so all that are stored go. */
+async function clearDamaged(parts: AgentParts, sessionId: string): Promise<void> {
+  const ids = await storedTurnIds(parts, sessionId);
+  await whileNobodyExecutes(parts, ids, async () => {
+    for (const id of ids) await refusePaused(parts, sessionId, id);
+    // 1. The turns. Crash behind it: the transcript is damaged as before, and nobody begins a turn.
+    for (const id of ids) await drop(parts, sessionId, id);
+    // 2. The transcript.
+    await parts.sessions.transcripts.delete(sessionId);
+  });
+}
+
+async function refusePaused(
+  parts: AgentParts,
+  sessionId: string,
+  id: string,
+): Promise<Checkpoint | 'damaged' | null> {
+  const stored = await storedTurn(parts, id);
+  if (stored !== null && stored !== 'damaged' && stored.status === 'awaiting-approval')
+    throw awaitingApproval(sessionId, stored);
+  return stored;
+}
+
+/** Of several turns one after the other. */
 function whileNobodyExecutes<Value>(
   parts: AgentParts,
   [id, ...others]: readonly string[],
@@ -85,18 +117,14 @@ function whileNobodyExecutes<Value>(
   );
 }
 
-function sameIds(some: readonly string[], others: readonly string[]): boolean {
-  return some.length === others.length && some.every((id) => others.includes(id));
-}
-
 async function forgetTasks(
   { taskRecords }: AgentParts,
-  said: Pick<Checkpoint, 'messages'> | undefined,
+  { messages }: Pick<Checkpoint, 'messages'>,
 ): Promise<void> {
-  for (const id of taskRecordsIn(said?.messages ?? [])) await taskRecords?.delete(id);
+  for (const id of taskRecordsIn(messages)) await taskRecords?.delete(id);
 }
 
-/** `undefined` when it is damaged: then nobody knows what it named. */
+/** `undefined` when it is damaged. */
 async function readable<Value>(loading: Promise<Value>): Promise<Value | undefined> {
   try {
     return await loading;
@@ -106,21 +134,17 @@ async function readable<Value>(loading: Promise<Value>): Promise<Value | undefin
   }
 }
 
-/** Its one turn; of a transcript that cannot be read any that the store lists. */
-async function turnIds(parts: AgentParts, sessionId: string): Promise<readonly string[]> {
-  const { transcripts, turns } = parts.sessions;
-  try {
-    const { turn } = await loadTranscript(transcripts, sessionId);
-    return [turnCheckpointId(sessionId, turn)];
-  } catch (error) {
-    if (!isSDKError(error, 'LOUSHO_CHECKPOINT_CORRUPT')) throw error;
-    const listed = await (turns.listHeaders?.() ?? turns.list?.());
-    const ids = (listed ?? []).map((entry) => entry.sessionId);
-    return ids.filter((id) => {
-      const named = classifyCheckpointId(id);
-      return named.kind === 'session' && named.sessionId === sessionId;
-    });
-  }
+/** As far as the store lists them. */
+async function storedTurnIds(
+  { sessions: { turns } }: AgentParts,
+  sessionId: string,
+): Promise<readonly string[]> {
+  const listed = await (turns.listHeaders?.() ?? turns.list?.());
+  const ids = (listed ?? []).map((entry) => entry.sessionId);
+  return ids.filter((id) => {
+    const named = classifyCheckpointId(id);
+    return named.kind === 'session' && named.sessionId === sessionId;
+  });
 }
 
 async function storedTurn({ sessions }: AgentParts, id: string): Promise<Checkpoint | 'damaged' | null> {

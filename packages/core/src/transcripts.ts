@@ -8,6 +8,7 @@ import {
   transcriptCheckpointId,
   type AgentStore,
   type CheckpointStore,
+  type Clock,
   type SessionRecord,
   type SessionStore,
 } from '@lousho/contract';
@@ -28,6 +29,17 @@ export function newTranscript(id: string): SessionRecord {
     usage: emptyUsage,
     savedAt: new Date(0).toISOString(),
   });
+}
+
+/** Nothing of what was said, and a turn that is none of those before. */
+export function clearedTranscript({ id, revision, turn }: SessionRecord, clock: Clock): SessionRecord {
+  const savedAt = new Date(clock.wallMs()).toISOString();
+  return deepFreeze({ ...newTranscript(id), revision: revision + 1, turn: turn + 1, savedAt });
+}
+
+/** It has turns behind it, and nothing of them is left. */
+export function isCleared({ turn, messages }: SessionRecord): boolean {
+  return turn > 0 && messages.length === 0;
 }
 
 /** What is read is checked: a store of somebody else may give anything. @throws LOUSHO_CHECKPOINT_CORRUPT */

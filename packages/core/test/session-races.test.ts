@@ -42,59 +42,6 @@ function standingStill(world: World) {
   return { store, reached: reached.promise, goOn: () => goesOn.resolve() };
 }
 
-interface StalledClear {
-  readonly cleared: Promise<unknown>;
-  readonly reached: Promise<void>;
-  readonly goOn: () => void;
-}
-
-/** `clear()` by a process that stands still behind the first call of this method. */
-async function clearing(
-  world: World,
-  store: (pause: <Value>(value: Value) => Promise<Value>) => AgentStore,
-): Promise<StalledClear> {
-  await world
-    .agent({ provider: mockModel(['One.']) })
-    .session({ id: 'chat' })
-    .send('one');
-  const reached = deferred();
-  const goesOn = deferred();
-  const agent = world.agent({
-    provider: mockModel([]),
-    store: store(async (value) => {
-      reached.resolve();
-      await goesOn.promise;
-      return value;
-    }),
-  });
-  const cleared = rejection(agent.session({ id: 'chat' }).clear());
-  return { cleared, reached: reached.promise, goOn: () => goesOn.resolve() };
-}
-
-function clearingAfterItsLook(world: World): Promise<StalledClear> {
-  const { checkpoints, approvals, sessions } = world.store;
-  return clearing(world, (pause) => ({
-    checkpoints,
-    approvals,
-    sessions: {
-      load: async (id) => pause(await sessions.load(id)),
-      delete: (id) => sessions.delete(id),
-      saveIfRevision: (record, revision) => sessions.saveIfRevision(record, revision),
-    },
-  }));
-}
-
-function clearingAfterItsDrop(world: World): Promise<StalledClear> {
-  const { checkpoints, approvals, sessions } = world.store;
-  return clearing(world, (pause) => ({
-    checkpoints: checkpointsWith(checkpoints, {
-      delete: async (id, options) => pause(await checkpoints.delete(id, options)),
-    }),
-    approvals,
-    sessions,
-  }));
-}
-
 /** Somebody writes the transcript without the turn's lease. */
 async function writeTheirs(world: World): Promise<void> {
   const { sessions } = world.store;
@@ -179,37 +126,6 @@ onEveryStore('turns of a session at one moment', (world) => {
       toolCalls: [{ toolName: 'write' }],
     });
     expect(write.runs).toHaveLength(1);
-  });
-
-  it.each<[string, (world: World) => Promise<StalledClear>]>([
-    ['after it looked which turn is next', clearingAfterItsLook],
-    ['after it dropped the unfinished turn', clearingAfterItsDrop],
-  ])('keeps the conversation of a turn that began while it was being cleared: %s', async (_when, begin) => {
-    const { cleared, reached, goOn } = await begin(world);
-    await reached;
-    const asked = deferred();
-    const answers = deferred();
-    const model = mockModel([
-      'Two.',
-      async () => {
-        asked.resolve();
-        await answers.promise;
-        return 'Three.';
-      },
-    ]);
-    const session = world.otherProcess().agent({ provider: model }).session({ id: 'chat' });
-    await session.send('two');
-    const third = session.send('three');
-    await asked.promise;
-    goOn();
-    expect(await cleared).toMatchObject({ code: 'LOUSHO_SESSION_BUSY' });
-    answers.resolve();
-    expect(await third).toMatchObject({ text: 'Three.' });
-    expect(lines(await session.messages())).toEqual([
-      ...['user one', 'assistant One.'],
-      ...['user two', 'assistant Two.'],
-      ...['user three', 'assistant Three.'],
-    ]);
   });
 
   it('says that a decision is an orphan when the conversation went on without its turn', async () => {

@@ -4,10 +4,13 @@ import { nextCompaction, type KnownLog, type KnownLogs } from './known-logs.ts';
 import type { LogFolder } from './log-folder.ts';
 import type { Numbering } from './numbering.ts';
 
+export type CompactWhen = 'worth-it' | 'always';
+
 export interface CompactionDeps {
   readonly generations: Generations;
   readonly numbering: Numbering;
   readonly known: KnownLogs;
+  readonly when: CompactWhen;
 }
 
 /** Not worth a new file. */
@@ -25,9 +28,9 @@ export function wantsCompaction(
   return log.bytes >= (hasEnded ? SMALL_LOG_BYTES : log.compactAtBytes);
 }
 
-/** Goes on in a new log with what is still history, if that is less than half. What is stored stays as it is when this fails. */
+/** Goes on in a new log with what is still history: if that is less than half, or always. What is stored stays as it is when this fails. */
 export async function compactLog(
-  { generations, numbering, known: logs }: CompactionDeps,
+  { generations, numbering, known: logs, when }: CompactionDeps,
   folder: LogFolder,
   id: string,
 ): Promise<void> {
@@ -37,7 +40,7 @@ export async function compactLog(
   if (known === undefined || listing?.topLog !== known.number || listing.top !== known.number) return;
   known.compactAtBytes = nextCompaction(known.bytes);
   const log = await generations.readNewest(folder, id, listing);
-  if (log === undefined || !generations.isWorthNewOne(log)) return;
+  if (log === undefined || (when === 'worth-it' && !generations.isWorthNewOne(log))) return;
   const number = await numbering.next(folder, id, listing);
   await logs.forget(id);
   if (number === undefined) return;

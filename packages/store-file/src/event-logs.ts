@@ -1,6 +1,6 @@
 /** Saving and loading a state: one line behind the last one, whatever the length of the transcript. */
 import { assertNever, extendsList, nextEvent, type Checkpoint } from '@lousho/contract';
-import { compactLog, wantsCompaction } from './compaction.ts';
+import { compactLog, wantsCompaction, type CompactWhen } from './compaction.ts';
 import { FirstSaves } from './first-saves.ts';
 import { findLog, highestOf, type FoundLog } from './found-log.ts';
 import type { Generations } from './generations.ts';
@@ -139,10 +139,13 @@ export class EventLogs {
     return wantsCompaction(this.#known.get(id), this.#deps.generations.kind.keptEntries, ended);
   }
 
-  /** Goes on in a new log with what is still history, if that is less than half. What is stored stays as it is when this fails. */
-  async compact(id: string): Promise<void> {
+  /**
+   * Goes on in a new log with what is still history: if that is less than half, or also when it is not worth it. What is stored stays as
+   * it is when this fails.
+   */
+  async compact(id: string, when: CompactWhen): Promise<void> {
     const { generations, numbering } = this.#deps;
-    await compactLog({ generations, numbering, known: this.#known }, this.folderOf(id), id);
+    await compactLog({ generations, numbering, known: this.#known, when }, this.folderOf(id), id);
   }
 
   /** Remembers where these messages are stored: in the first so many saves of the log. */

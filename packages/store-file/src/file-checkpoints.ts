@@ -173,7 +173,7 @@ export class FileCheckpoints implements FullCheckpointStore {
 
 async function compactQuietly(logs: EventLogs, id: string): Promise<void> {
   try {
-    await logs.compact(id);
+    await logs.compact(id, 'worth-it');
   } catch {
     // The save is stored. The log is only longer than it need be, until the next one that asks for it.
     return undefined;

@@ -10,6 +10,7 @@ import {
   type SessionRecord,
   type SessionStore,
 } from '@lousho/contract';
+import type { CompactWhen } from './compaction.ts';
 import { isTemp } from './disk.ts';
 import type { EventLogs } from './event-logs.ts';
 import type { Generations } from './generations.ts';
@@ -81,7 +82,10 @@ export class FileSessions implements SessionStore {
           replaces: (state) => (state?.stepIndex ?? 0) === expectedRevision,
           writer,
         });
-        if (isSaved && logs.wantsCompaction(id, { hasEnded: false })) await compactQuietly(logs, id);
+        // What was said is to be gone, not only superseded.
+        const isCleared = next.messages.length === 0;
+        if (isSaved && (isCleared || logs.wantsCompaction(id, { hasEnded: false })))
+          await compactQuietly(logs, id, isCleared ? 'always' : 'worth-it');
         return isSaved;
       });
     });
@@ -168,9 +172,9 @@ export class FileSessions implements SessionStore {
   }
 }
 
-async function compactQuietly(logs: EventLogs, id: string): Promise<void> {
+async function compactQuietly(logs: EventLogs, id: string, when: CompactWhen): Promise<void> {
   try {
-    await logs.compact(id);
+    await logs.compact(id, when);
   } catch {
     // The commit is stored. The log is only longer than it need be, until the next one that asks for it.
     return undefined;

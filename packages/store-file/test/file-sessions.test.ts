@@ -358,3 +358,13 @@ it('notices damage of a conversation that it knows, also when the file keeps its
   fs.utimesSync(file, later, later);
   await expect(sessions.load('chat')).rejects.toMatchObject({ code: 'LOUSHO_CHECKPOINT_CORRUPT' });
 });
+
+it('leaves nothing on the disk of what a conversation was emptied of', async () => {
+  const folder = tempFolder();
+  const store = openStore(folder);
+  const record = await givenChat(store, [says('a secret')]);
+  expect(await store.sessions.saveIfRevision({ ...record, messages: [] }, 1)).toBe(true);
+  const texts = filesIn(folder).map((file) => fs.readFileSync(path.join(folder, file), 'utf8'));
+  expect(texts.join()).not.toContain('a secret');
+  expect(await openStore(folder).sessions.load('chat')).toMatchObject({ revision: 2, messages: [] });
+});
