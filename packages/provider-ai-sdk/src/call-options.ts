@@ -1,6 +1,7 @@
 /** A request as the options of an AI SDK call: prompt, tools and settings. */
 import type { LLMRequest, ModelSettings, ProviderMetadata } from '@lousho/contract';
 import type { SpecVersion } from './language-model.ts';
+import { mergeMetadata } from './metadata.ts';
 import { writePrompt } from './write-prompt.ts';
 
 export interface CallTarget {
@@ -49,21 +50,10 @@ export function writeCall(request: LLMRequest, target: CallTarget): WrittenCall 
 
 /** The request's own wins, setting by setting; of provider options, option by option; of headers, header by header. */
 function mergeSettings(base: ModelSettings, own: ModelSettings): ModelSettings {
-  const providerOptions = mergeProviderOptions(base.providerOptions, own.providerOptions);
+  const providerOptions = mergeMetadata(base.providerOptions, own.providerOptions);
   const headers =
     base.headers === undefined && own.headers === undefined ? undefined : { ...base.headers, ...own.headers };
   return withoutUndefined({ ...withoutUndefined(base), ...withoutUndefined(own), providerOptions, headers });
-}
-
-function mergeProviderOptions(
-  base: ProviderMetadata | undefined,
-  own: ProviderMetadata | undefined,
-): ProviderMetadata | undefined {
-  if (base === undefined || own === undefined) return own ?? base;
-  const merged: { [provider: string]: ProviderMetadata[string] } = { ...base };
-  for (const [provider, options] of Object.entries(own))
-    merged[provider] = { ...merged[provider], ...options };
-  return merged;
 }
 
 function withoutUndefined(settings: ModelSettings): ModelSettings {
@@ -83,7 +73,7 @@ function withoutStore(
   // The models of Azure have read either key, depending on their version.
   const keys = provider.includes('azure') ? ['azure', 'openai'] : ['openai'];
   if (keys.some((key) => options?.[key]?.store !== undefined)) return options;
-  return mergeProviderOptions(options, Object.fromEntries(keys.map((key) => [key, { store: false }])));
+  return mergeMetadata(options, Object.fromEntries(keys.map((key) => [key, { store: false }])));
 }
 
 function writeTools({ tools, providerTools }: LLMRequest, version: SpecVersion): readonly object[] {

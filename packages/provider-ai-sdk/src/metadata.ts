@@ -28,7 +28,7 @@ export function metadataOf(received: unknown): WithProviderMetadata {
   return Object.keys(providerMetadata).length === 0 ? {} : { providerMetadata };
 }
 
-/** What a later piece of a stream adds or replaces, key by key for each provider. */
+/** What comes later adds or replaces, key by key for each provider. */
 export function mergeMetadata(
   earlier: ProviderMetadata | undefined,
   later: ProviderMetadata | undefined,

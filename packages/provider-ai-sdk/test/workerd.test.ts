@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Response, type Miniflare, type Request } from 'miniflare';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startWorker } from '../../store-kv/test/support/worker.ts';
@@ -33,7 +34,7 @@ async function forward(request: Request): Promise<Response> {
 
 async function start(persistIn: string): Promise<Miniflare> {
   const worker = await startWorker({
-    entry: path.join(import.meta.dirname, 'support/model-worker.ts'),
+    entry: fileURLToPath(new URL('./support/model-worker.ts', import.meta.url)),
     conditions: ['@lousho/source'],
     binding: 'RUNS',
     persistIn,

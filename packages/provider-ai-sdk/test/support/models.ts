@@ -15,7 +15,7 @@ import { openaiChat, openaiCompatible } from './openai-chat.ts';
 import { openaiResponses } from './openai-responses.ts';
 import type { Service } from './service.ts';
 
-export interface ModelSetup {
+interface ModelSetup {
   readonly baseURL: string;
   readonly apiKey: string;
   readonly fetch?: typeof fetch;

@@ -2,7 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export interface WireRequest {
+interface WireRequest {
   /** For example `/v1/messages`. */
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
