@@ -135,6 +135,9 @@ export interface Engine {
   readonly ports: Ports;
 }
 
+/** A run that nobody traces makes nothing for it. */
+const untraced: Telemetry = Object.freeze({});
+
 /** Model responses of a run. */
 export const DEFAULT_MAX_STEPS = 10;
 
@@ -170,7 +173,7 @@ export function resolveEngine(options: EngineOptions): Engine {
     approvalTtlMs: options.approvalTtlMs,
     sandboxExecute: options.sandboxExecute,
     lease: resolveLease(options.lease),
-    telemetry: harmless(options.telemetry ?? {}),
+    telemetry: options.telemetry === undefined ? untraced : harmless(options.telemetry),
     ports: resolvePorts(options.ports),
   };
 }
