@@ -69,20 +69,34 @@ describe.each(titled)('the frozen data of $title', ({ name, store }) => {
     const pending = (await agent.pending()).map(
       ({ kind, sessionId, status }) => `${kind} ${sessionId} ${status}`,
     );
-    expect(pending.toSorted()).toEqual([
-      'run aborted in-progress',
-      'run asked awaiting-approval',
-      'run delegating in-progress',
-      'run failed in-progress',
-      'run finished.fork-1 in-progress',
-      'run interrupted in-progress',
-      'run nested awaiting-approval',
-      'run paused awaiting-approval',
-      'session chat awaiting-approval',
-    ]);
-    expect((await agent.approvals.list()).map(({ toolName }) => toolName).toSorted()).toEqual([
-      ...['ask_question', 'charge', 'charge', 'email', 'refund'],
-    ]);
+    // Later fixtures may hold more: the story only grows.
+    expect(pending).toEqual(
+      expect.arrayContaining([
+        'run aborted in-progress',
+        'run asked awaiting-approval',
+        'run delegating in-progress',
+        'run failed in-progress',
+        'run finished.fork-1 in-progress',
+        'run interrupted in-progress',
+        'run nested awaiting-approval',
+        'run paused awaiting-approval',
+        'session chat awaiting-approval',
+      ]),
+    );
+    const waiting = (await agent.approvals.list()).map(
+      ({ toolName, sessionId }) => `${toolName} of ${sessionId}`,
+    );
+    expect(waiting).toEqual(
+      expect.arrayContaining([
+        ...[
+          'ask_question of asked',
+          'charge of paused',
+          'charge of undefined',
+          'email of nested',
+          'refund of chat',
+        ],
+      ]),
+    );
   });
 
   it('goes on with what was interrupted, and repeats nothing that may have happened', async () => {
@@ -124,7 +138,8 @@ describe.each(titled)('the frozen data of $title', ({ name, store }) => {
       'email {"to":"ann@example.com"}',
       'charge {"cents":500}',
     ]);
-    expect(await agent.approvals.list()).toMatchObject([{ toolName: 'refund' }]);
+    const left = (await agent.approvals.list()).map(({ sessionId }) => sessionId);
+    for (const id of ['paused', 'nested', 'asked', undefined]) expect(left).not.toContain(id);
   });
 
   it('knows what was decided, and what was delivered', async () => {
