@@ -2,9 +2,12 @@
 import * as effects from './checker/effect-rules.ts';
 import { Facts, type Evidence, type Rule, type Violation } from './checker/evidence.ts';
 import * as leases from './checker/lease-rules.ts';
+import * as sessions from './checker/session-rules.ts';
+import type { SessionEvidence, SessionRule } from './checker/session-rules.ts';
 import * as state from './checker/state-rules.ts';
 
 export type { Evidence, Look, Violation } from './checker/evidence.ts';
+export type { SessionEvidence } from './checker/session-rules.ts';
 
 /** With the numbers of docs/contract.md. */
 const rules = {
@@ -34,6 +37,43 @@ export const ruleNames = Object.keys(rules) as readonly RuleName[];
 export function findViolations(evidence: Evidence): readonly Violation[] {
   const facts = new Facts(evidence);
   return ruleNames.flatMap((rule) => [...rules[rule](facts)].map((text) => ({ rule, text })));
+}
+
+/** What holds for a run of its own and for a turn alike. */
+const rulesOfTurns: readonly RuleName[] = [
+  'G3: recorded results stand',
+  'N1: calls begin once per cut',
+  'G7: approved and careful calls begin at most once',
+  'G8 G9: only approved calls begin',
+  'G5: effects follow their save',
+  'G4: responses are asked for once',
+  'G13 G14: only the holder acts',
+  'L2 L4 L7: take-overs are due',
+  'G15: saves are told truly',
+  'nobody crashes',
+];
+
+const rulesOfSessions = {
+  'G1 G2 G6: transcripts are whole': sessions.transcriptsAreWhole,
+  'G15 G18: inputs stand once, in order': sessions.inputsStandOnceInOrder,
+  'G15: replies are those given': sessions.repliesAreThoseGiven,
+  'G1: results came from calls': sessions.resultsCameFromCalls,
+  'G23: usage is that of the turns': sessions.usageIsThatOfTheTurns,
+  'nothing but the transcript is left': sessions.nothingElseIsLeft,
+  'G27: refusals are documented': sessions.refusalsAreDocumented,
+} satisfies Record<string, SessionRule>;
+
+export type SessionRuleName = keyof typeof rulesOfSessions;
+export const sessionRuleNames = Object.keys(rulesOfSessions) as readonly SessionRuleName[];
+
+export function findSessionViolations(evidence: SessionEvidence): readonly Violation[] {
+  const facts = new Facts(evidence);
+  return [
+    ...rulesOfTurns.flatMap((rule) => [...rules[rule](facts)].map((text) => ({ rule, text }))),
+    ...sessionRuleNames.flatMap((rule) =>
+      [...rulesOfSessions[rule](facts, evidence)].map((text) => ({ rule, text })),
+    ),
+  ];
 }
 
 /** The first few of each rule: one broken promise often shows in many lines. */

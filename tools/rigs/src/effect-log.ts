@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import type { JsonValue } from '@lousho/contract';
 import type { CheckpointDigest } from '../workers/transcript-digest.mjs';
+import type { Action } from './worker-process.ts';
 
 interface Written {
   /** Milliseconds that all processes of the machine count alike. */
@@ -33,7 +34,7 @@ export type Outcome =
       readonly finishReason: string;
       readonly approvalIds?: readonly string[];
       readonly pending?: readonly { readonly sessionId: string; readonly status: string }[];
-      /** All of what a `once` gave. */
+      /** All of what a `once` gave, or the reply to what was said to a session. */
       readonly told?: unknown;
     }
   | {
@@ -52,7 +53,7 @@ type LeftLine = Written & { readonly kind: 'worker.left' };
 type CrashLine = Written & { readonly kind: 'worker.crashed'; readonly text: string };
 type OperationBegan = InOperation & {
   readonly kind: 'op.began';
-  readonly action: 'send' | 'once' | 'resume' | 'decide' | 'look';
+  readonly action: Action['type'];
   readonly inputId?: string;
 };
 /** Before the decision is asked for: the call as the person saw it. */
@@ -73,6 +74,8 @@ type OperationEnded = InOperation & {
 type LeaseTaken = UnderLease & { readonly kind: 'lease.taken'; readonly askedAt: number };
 type LeaseRenewed = UnderLease & { readonly kind: 'lease.renewed'; readonly askedAt: number };
 type LeaseReleasing = UnderLease & { readonly kind: 'lease.releasing' };
+/** Its lease ends with it, whoever has it. */
+type RunDeleting = InOperation & { readonly kind: 'run.deleting' };
 /** The store said that it holds this. */
 type SaveAcknowledged = UnderLease & {
   readonly kind: 'save.acknowledged';
@@ -105,6 +108,7 @@ export type LogLine =
   | LeaseTaken
   | LeaseRenewed
   | LeaseReleasing
+  | RunDeleting
   | SaveAcknowledged
   | SavedEvent
   | ModelAsked

@@ -40,7 +40,15 @@ export interface WorkerJob {
 
 export type Action =
   | { readonly type: 'send' | 'once'; readonly inputId: string }
-  | { readonly type: 'resume' }
+  | { readonly type: 'resume' | 'clear' }
+  /** To a session. `isRetried`: under its id, so that it may be said again. */
+  | {
+      readonly type: 'say';
+      readonly inputId: string;
+      readonly isRetried: boolean;
+      readonly turnPolicy: 'wait' | 'queue' | 'steer';
+    }
+  | { readonly type: 'fork'; readonly fromStep: number; readonly newSessionId: string }
   | {
       readonly type: 'decide';
       readonly approved: boolean;

@@ -2,6 +2,7 @@
 //
 // Started with one argument in JSON: `{ worker, storeKind, storeFolder, logPath, agent, recover, clockAheadMs, storeFault, echo, holdDecisions
 // }`. The parent sends `{ type: 'begin' }`, then `{ type: 'perform', op, session, action }` and `{ type: 'open', gate }`, and `{ type: 'end' }`.
+import { checkpointIdOfApproval } from '@lousho/contract';
 import { currentOperation, openEffectLog, recoveries } from './effect-log.mjs';
 import { observedStore } from './observed-store.mjs';
 import { openStore } from './open-store.mjs';
@@ -56,12 +57,13 @@ function recover({ opOf }) {
     currentOperation.run({ op: opOf(session), session }, () => log.write({ kind: 'op.ended', outcome }));
   agent.recover({
     ...job.recover,
-    onRecovered: ({ sessionId }, { finishReason }) => ended(sessionId, { type: 'resolved', finishReason }),
+    onRecovered: ({ checkpointId }, { finishReason }) =>
+      ended(checkpointId, { type: 'resolved', finishReason }),
     onError(error, run) {
       if (error.code === 'LOUSHO_RECOVERY_EXHAUSTED')
         log.write({ kind: 'run.parked', session: run.sessionId, starts: error.details.starts });
       else if (run === undefined) throw error;
-      else ended(run.sessionId, rejected(error));
+      else ended(run.checkpointId, rejected(error));
     },
   });
 }
@@ -93,6 +95,20 @@ async function performAction(op, session, action) {
       return agent.resume(session);
     case 'decide':
       return decide(op, session, action);
+    case 'say': {
+      const options = action.isRetried ? { inputId: action.inputId } : {};
+      const chat = agent.session({ id: session, turnPolicy: action.turnPolicy });
+      const { finishReason, text, runId } = await chat.send(`Input ${action.inputId}`, options);
+      return { finishReason, told: { text, runId } };
+    }
+    case 'clear':
+      await agent.session({ id: session }).clear();
+      return { finishReason: 'cleared' };
+    case 'fork':
+      await agent
+        .session({ id: session })
+        .fork({ fromStep: action.fromStep, newSessionId: action.newSessionId });
+      return { finishReason: 'forked' };
     case 'look':
       return { finishReason: 'looked', pending: await agent.pending() };
     default:
@@ -107,7 +123,14 @@ async function decide(op, session, { approved, index = 0, approvalId }) {
   const id = approvalId ?? asked?.id;
   if (id === undefined) return null;
   const { toolCallId: callId, args } = waiting.find((approval) => approval.id === id) ?? {};
-  log.write({ kind: 'op.decided', approvalId: id, callId, args, approved });
+  log.write({
+    kind: 'op.decided',
+    session: checkpointIdOfApproval(id),
+    approvalId: id,
+    callId,
+    args,
+    approved,
+  });
   return agent.approvals.resolve({ id, approved, by: op });
 }
 

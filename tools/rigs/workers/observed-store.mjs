@@ -16,7 +16,8 @@ export function observedStore(
       const askedAt = nowMs();
       const lease = await checkpoints.acquireLease(id, owner, ttlMs);
       if (lease === false) return false;
-      currentOperation.getStore().fence = lease.fence;
+      // From here on it is about this run: a turn, of an operation that was about a session.
+      Object.assign(currentOperation.getStore(), { session: id, fence: lease.fence });
       log.write({ kind: 'lease.taken', askedAt });
       return lease;
     },
@@ -29,6 +30,10 @@ export function observedStore(
     async releaseLease(id, owner, fence) {
       log.write({ kind: 'lease.releasing' });
       await checkpoints.releaseLease(id, owner, fence);
+    },
+    async delete(id, options) {
+      log.write({ kind: 'run.deleting', session: id });
+      await checkpoints.delete(id, options);
     },
     async saveIfLeased(id, checkpoint, owner, fence) {
       await beforeSave(checkpoint);

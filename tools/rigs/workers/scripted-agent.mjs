@@ -1,5 +1,6 @@
 // An agent whose model follows a script and whose tools have one effect: a line in the log when they begin, and one when they end.
 import { createAgent, defineTool } from '@lousho/core';
+import { currentOperation } from './effect-log.mjs';
 import { turnClock, turnStartMs } from './turn-clock.mjs';
 
 /**
@@ -68,12 +69,12 @@ function scriptedModel({ script, scripts, modelMs, log }) {
       await pause(modelMs, signal);
       log.writeAndSync({ kind: 'model.answered', position });
       const steps = scriptFor(messages);
-      return response(steps[(position - 1) % steps.length], position);
+      return response(steps[(position - 1) % steps.length], position, currentOperation.getStore()?.op);
     },
   };
 }
 
-function response(calls, position) {
+function response(calls, position, op) {
   const toolCalls = calls.map(({ name, args }, index) => ({
     type: 'tool-call',
     toolCallId: `c${position}-${index}`,
@@ -81,7 +82,10 @@ function response(calls, position) {
     args,
   }));
   return {
-    message: { role: 'assistant', content: [{ type: 'text', text: `Response ${position}.` }, ...toolCalls] },
+    message: {
+      role: 'assistant',
+      content: [{ type: 'text', text: `Response ${position} for ${op}.` }, ...toolCalls],
+    },
     finishReason: calls.length === 0 ? 'stop' : 'tool-calls',
     usage: { inputTokens: 1, outputTokens: 1 },
   };

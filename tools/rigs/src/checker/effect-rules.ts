@@ -1,7 +1,7 @@
 /** What was done: nothing again that is recorded, nothing twice that was asked of a person, every model call counted. */
 import { jsonEqual } from '@lousho/contract';
 import type { LineOf } from '../effect-log.ts';
-import { beganAfter, groupBy, type Facts, type Indexed } from './evidence.ts';
+import { beganAfter, executionOf, groupBy, type Facts, type Indexed } from './evidence.ts';
 import { resultsOf } from './state-rules.ts';
 
 type Started = Indexed<LineOf<'tool.started'>>;
@@ -85,12 +85,15 @@ export function* onlyApprovedCallsBegin(facts: Facts): Iterable<string> {
 export function* effectsFollowTheirSave(facts: Facts): Iterable<string> {
   const last = new Map<string, Indexed<LineOf<'save.acknowledged'>>>();
   for (const line of facts.lines) {
-    if (line.kind === 'save.acknowledged') last.set(line.op, line);
-    if (line.kind === 'tool.started' && last.get(line.op)?.digest.position !== positionOf(line.callId))
+    if (line.kind === 'save.acknowledged') last.set(executionOf(line), line);
+    if (
+      line.kind === 'tool.started' &&
+      last.get(executionOf(line))?.digest.position !== positionOf(line.callId)
+    )
       yield `${line.session} ${line.callId} began in line ${line.index} before its response was stored.`;
     if (line.kind !== 'model.asked') continue;
     // The first response of a run is the first that is stored of it.
-    const digest = last.get(line.op)?.digest;
+    const digest = last.get(executionOf(line))?.digest;
     if (digest !== undefined && (digest.position !== line.position - 1 || digest.hasOpenStep))
       yield `${line.session} asked for response ${line.position} in line ${line.index} before all results were stored.`;
   }

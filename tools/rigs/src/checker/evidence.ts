@@ -52,8 +52,9 @@ export class Facts {
     return (this.#byKind.get(kind) ?? []) as unknown as readonly Indexed<LineOf<Kind>>[];
   }
 
-  get sessions(): readonly string[] {
-    return [...this.evidence.finals.keys()];
+  /** By session, each by fence. */
+  get allTakings(): ReadonlyMap<string, readonly Indexed<LineOf<'lease.taken'>>[]> {
+    return this.#takings;
   }
 
   /** By fence, lowest first. */
@@ -86,6 +87,11 @@ export class Facts {
  */
 export function beganAfter(effect: Indexed<EffectLine>, known: Indexed<LogLine>): boolean {
   return effect.worker === known.worker ? known.index < effect.index : known.at < effect.turnAt;
+}
+
+/** An operation at a session may execute several turns. */
+export function executionOf({ op, session }: { readonly op: string; readonly session: string }): string {
+  return `${op} ${session}`;
 }
 
 export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {

@@ -1,6 +1,6 @@
 /** Who may act: one holder at a time, a take-over only from one that is gone, and nothing by those who were told no. */
 import type { LineOf } from '../effect-log.ts';
-import { groupBy, type Facts, type Indexed } from './evidence.ts';
+import { executionOf, groupBy, type Facts, type Indexed } from './evidence.ts';
 import { decisionsOf } from './state-rules.ts';
 
 /** What a lease that somebody else took over began or saved after that. */
@@ -20,13 +20,13 @@ export function* onlyTheHolderActs(facts: Facts): Iterable<string> {
 /** Stores count whole milliseconds, of a clock that may be adjusted meanwhile. */
 const CLOCK_GRAIN_MS = 5;
 
-/** A lease is taken when it was given back, when its holder died, or two periods after it was last renewed. */
+/** A lease is taken when it was given back, when its run was deleted, when its holder died, or two periods after it was last renewed. */
 export function* takeOversAreDue(facts: Facts): Iterable<string> {
-  const renewals = groupBy(facts.all('lease.renewed'), ({ op }) => op);
-  const releases = new Map(facts.all('lease.releasing').map(({ op, index }) => [op, index]));
+  const renewals = groupBy(facts.all('lease.renewed'), executionOf);
+  const releases = new Map(facts.all('lease.releasing').map((line) => [executionOf(line), line.index]));
+  const deletions = groupBy(facts.all('run.deleting'), ({ session }) => session);
   const ends = new Map(facts.all('op.ended').map(({ op, index }) => [op, index]));
-  for (const session of facts.sessions) {
-    const takings = facts.takings(session);
+  for (const [session, takings] of facts.allTakings) {
     for (const [position, taken] of takings.entries()) {
       const held = takings[position - 1];
       if (held === undefined) continue;
@@ -35,13 +35,14 @@ export function* takeOversAreDue(facts: Facts): Iterable<string> {
         continue;
       }
       const freeAt = Math.min(
-        releases.get(held.op) ?? Infinity,
+        releases.get(executionOf(held)) ?? Infinity,
+        (deletions.get(session) ?? []).find(({ index }) => index > held.index)?.index ?? Infinity,
         facts.goneAt(held.worker),
         ends.get(held.op) ?? Infinity,
       );
       const renewedAt = Math.max(
         held.askedAt,
-        ...(renewals.get(held.op) ?? []).map(({ askedAt }) => askedAt),
+        ...(renewals.get(executionOf(held)) ?? []).map(({ askedAt }) => askedAt),
       );
       const waitedMs = taken.at - renewedAt;
       if (freeAt > taken.index && waitedMs < 2 * facts.evidence.leaseTtlMs - CLOCK_GRAIN_MS)
@@ -101,15 +102,15 @@ export function* oneDecisionCounts(facts: Facts): Iterable<string> {
 export function* savesAreToldTruly(facts: Facts): Iterable<string> {
   const last = new Map<string, Indexed<LineOf<'save.acknowledged'>>>();
   for (const line of facts.lines) {
-    if (line.kind === 'save.acknowledged') last.set(line.op, line);
+    if (line.kind === 'save.acknowledged') last.set(executionOf(line), line);
     if (line.kind !== 'event.saved') continue;
-    const digest = last.get(line.op)?.digest;
+    const digest = last.get(executionOf(line))?.digest;
     if (digest?.status !== line.status || digest.stepIndex !== line.step)
       yield `${line.session}: line ${line.index} tells of a save that the store did not acknowledge.`;
   }
 }
 
-const documentedCodes = new Set([
+export const documentedCodes: ReadonlySet<string> = new Set([
   ...refusals,
   'LOUSHO_SESSION_BUSY',
   // Of a process that says goodbye: first its agent starts nothing new, then its store is closed.
