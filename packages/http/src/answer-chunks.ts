@@ -46,6 +46,7 @@ export class AnswerChunks {
         return [...said, ...this.#close()];
       }
       case 'provider.retry':
+      case 'provider.fallback':
         // What was heard of the failed attempt stays; what comes now begins anew.
         this.#heardText = false;
         return this.#close();

@@ -1,5 +1,5 @@
 /** What else knocks: strangers, broken requests, other servers, questions, and calls inside sub-agents. */
-import { createAgent, defineTool, type Principal } from '@lousho/core';
+import { createAgent, defineTool, type LLMProvider, type Principal } from '@lousho/core';
 import { memoryStore } from '@lousho/store-memory';
 import { mockModel } from '@lousho/testing';
 import { expect, it, vi } from 'vitest';
@@ -281,4 +281,19 @@ it('gives a client that counts its chunks the rest of them, also of an answer th
   const chunks = (await response.text()).split('\n\n');
   const rest = await handler(new Request(`${BASE}/chat/stream?startIndex=3`));
   expect((await rest.text()).split('\n\n')).toEqual(chunks.slice(3));
+});
+
+it('says what another model answers behind the words of one that broke off', async () => {
+  const broken: LLMProvider = {
+    ...mockModel([]),
+    async *stream() {
+      yield { type: 'text-delta', text: 'Half an' };
+      throw Object.assign(new Error('cut'), { retryable: true });
+    },
+  };
+  const { stream: _none, ...plain } = mockModel(['Whole.']);
+  const served = await serveChat({ provider: broken, fallbackModels: [plain], retry: { maxRetries: 0 } });
+  const { chat } = openPage('v6', { api: served.api, id: 'chat' });
+  await chat.sendMessage({ text: 'Hi.' });
+  expect(partsOf(chat.lastMessage)).toEqual(['text:Half an', 'text:Whole.']);
 });
