@@ -51,7 +51,7 @@ export function isInner({ subagentPath }: Pick<ApprovalRequest, 'subagentPath'>)
   return subagentPath !== undefined && subagentPath.length > 0;
 }
 
-export function failureTextOf({ result }: Pick<ToolResultPart, 'result'>): string {
+function failureTextOf({ result }: Pick<ToolResultPart, 'result'>): string {
   const { error } = (typeof result === 'object' && result !== null ? result : {}) as Partial<ToolFailure>;
   return typeof error === 'string' ? error : JSON.stringify(result);
 }

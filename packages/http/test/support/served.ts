@@ -28,7 +28,7 @@ export async function serveChat(
   return { agent, errors, api: `${await serve(nodeListener(handler))}/api/chat` };
 }
 
-export async function serve(listener: RequestListener): Promise<string> {
+async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
