@@ -14,6 +14,8 @@ const MAX_OPEN = 64;
 interface OpenFile {
   /** `undefined`: the name belongs to another file by now, or to none. */
   readonly fd: Promise<number | undefined>;
+  /** The same, once it is open. */
+  opened?: number | undefined;
   userCount: number;
 }
 
@@ -33,7 +35,7 @@ export class Descriptors {
     this.#open.set(key, entry);
     entry.userCount += 1;
     try {
-      const fd = await entry.fd;
+      const fd = entry.opened ?? (entry.opened = await entry.fd);
       return fd === undefined ? undefined : await task(fd);
     } catch (error) {
       // Also when it could not be opened: the next one tries again.

@@ -1,6 +1,7 @@
 /** Files that are there whole or not at all, and stay after a power cut: what the store does with a file system, step by step. */
 import path from 'node:path';
 import { platformClock, type Ids } from '@lousho/contract';
+import { whenAnswered, type Answer } from './answer.ts';
 import { codeOf, isMissing, isOutOfDescriptors, isTransient } from './file-errors.ts';
 import type { FileStat, FileSystem, OpenMode } from './file-system.ts';
 
@@ -86,11 +87,24 @@ export class Disk {
     return bytes.subarray(0, length);
   }
 
-  /** `progress` tells how far it came when it fails. */
-  async writeAll(fd: number, bytes: Uint8Array, progress = { written: 0 }): Promise<void> {
+  /** `progress` tells how far it came when it fails. `undefined`: it is written already. */
+  writeAll(fd: number, bytes: Uint8Array, progress = { written: 0 }): Promise<void> | undefined {
     while (progress.written < bytes.byteLength) {
-      progress.written += await this.fs.write(fd, bytes.subarray(progress.written), progress.written);
+      const count = this.fs.write(fd, bytes.subarray(progress.written), progress.written);
+      if (count instanceof Promise) return this.#writeRest(fd, bytes, progress, count);
+      progress.written += count;
     }
+    return undefined;
+  }
+
+  async #writeRest(
+    fd: number,
+    bytes: Uint8Array,
+    progress: { written: number },
+    writing: Promise<number>,
+  ): Promise<void> {
+    progress.written += await writing;
+    await this.writeAll(fd, bytes, progress);
   }
 
   /** A new file that nobody knows yet, in the folder where it will get its name. */
@@ -204,13 +218,8 @@ export class Disk {
     }
   }
 
-  async statIfThere(file: string): Promise<FileStat | undefined> {
-    try {
-      return await this.fs.stat(file);
-    } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw error;
-    }
+  statIfThere(file: string): Answer<FileStat | undefined> {
+    return whenAnswered(() => this.fs.stat(file), asItIs, undefinedIfMissing);
   }
 
   /** Makes the folder and those above it; their entries survive a power cut. */
@@ -322,6 +331,15 @@ export class Disk {
     if (delayMs === undefined) throw error;
     await this.fs.pause(delayMs);
   }
+}
+
+function asItIs(stat: FileStat): FileStat | undefined {
+  return stat;
+}
+
+function undefinedIfMissing(error: unknown): undefined {
+  if (isMissing(error)) return undefined;
+  throw error;
 }
 
 /** A file on its way to its name; no id begins with a dot. */

@@ -74,7 +74,11 @@ export class EventLogs {
       if (limit === undefined || this.#known.get(id) === undefined) await this.#deps.place.assertSame();
       limit ??= await options.limit(folder, await folder.list());
       if (limit === undefined) return false;
-      const found = await findLog({ generations: this.#deps.generations, known: this.#known }, folder, id);
+      const known = this.#known.get(id);
+      const found: FoundLog =
+        known === undefined
+          ? await findLog({ generations: this.#deps.generations, known: this.#known }, folder, id)
+          : { kind: 'open', log: known };
       if (highestOf(found) <= limit) {
         const outcome = await this.#tryWrite(folder, id, next, found, options);
         if (outcome !== 'overtaken') return outcome === 'written';

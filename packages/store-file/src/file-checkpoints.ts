@@ -39,8 +39,8 @@ export interface CheckpointsDeps {
   readonly lists: CheckpointLists;
   /** Tells this handle's saves from those of others. */
   readonly writer: string;
-  /** Called after each save. */
-  readonly afterSave: () => Promise<void>;
+  /** Called after each save; `undefined` when nothing is left to do then. */
+  readonly afterSave: (() => Promise<void>) | undefined;
   /** Of the whole store. */
   readonly prune: (options: PruneOptions) => Promise<PruneResult>;
   readonly close: () => Promise<void>;
@@ -64,7 +64,7 @@ export class FileCheckpoints implements FullCheckpointStore {
     }));
   }
 
-  async saveIfLeased(id: string, checkpoint: Checkpoint, owner: string, fence?: number): Promise<boolean> {
+  saveIfLeased(id: string, checkpoint: Checkpoint, owner: string, fence?: number): Promise<boolean> {
     const { leases } = this.#deps;
     return this.#write('saveIfLeased', id, checkpoint, () => ({
       limit: (folder, listing) => leases.limit(folder, listing, { id, owner, fence }),
@@ -146,7 +146,7 @@ export class FileCheckpoints implements FullCheckpointStore {
       const hasEnded = !hadEnded && next.status === 'finished';
       if (logs.wantsCompaction(id, { hasEnded }))
         await leaseQueue.run(id, () => logQueue.run(id, () => compactQuietly(logs, id)));
-      await afterSave();
+      if (afterSave !== undefined) await afterSave();
       return true;
     });
   }

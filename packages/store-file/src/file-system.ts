@@ -1,6 +1,7 @@
 /** What the store asks of the operating system, in the thread pool. Tests let any of these calls fail. */
 import fs from 'node:fs';
 import { platformClock } from '@lousho/contract';
+import type { Answer } from './answer.ts';
 
 export interface FileStat {
   readonly size: number;
@@ -15,9 +16,6 @@ export interface FileStat {
 
 /** `read` and `append` want a file that exists; `update` writes where it is told; `new` makes one and appends to it. */
 export type OpenMode = 'read' | 'append' | 'update' | 'new';
-
-/** At once, where the call was made on the thread (`quick-calls`), or later. */
-type Answer<Value> = Value | Promise<Value>;
 
 export interface FileSystem {
   open(path: string, mode: OpenMode): Promise<number>;

@@ -19,8 +19,6 @@ export async function findLog(
   folder: LogFolder,
   id: string,
 ): Promise<FoundLog> {
-  const known = logs.get(id);
-  if (known !== undefined) return { kind: 'open', log: known };
   const listing = await folder.list();
   if (listing === undefined) return { kind: 'nothing' };
   try {

@@ -6,15 +6,11 @@ export class KeyedQueue {
   run<Value>(key: string, task: () => Promise<Value>): Promise<Value> {
     const before = this.#lasts.get(key);
     const outcome = before === undefined ? task() : before.then(task);
-    const last = outcome.then(ignore, ignore);
-    this.#lasts.set(key, last);
-    void last.then(() => {
+    const forget = (): void => {
       if (this.#lasts.get(key) === last) this.#lasts.delete(key);
-    });
+    };
+    const last = outcome.then(forget, forget);
+    this.#lasts.set(key, last);
     return outcome;
   }
-}
-
-function ignore(): void {
-  return undefined;
 }

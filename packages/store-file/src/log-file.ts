@@ -121,10 +121,13 @@ export class LogFile implements FileOnDisk {
     const bytes = lead === 0 ? line.bytes : Buffer.concat([Buffer.from('\n'), line.bytes]);
     const progress = { written: 0 };
     try {
-      await this.disk.writeAll(fd, bytes, progress);
+      const writing = this.disk.writeAll(fd, bytes, progress);
+      if (writing !== undefined) await writing;
       if (!sync) return (await fs.stat(fd)).size === size + bytes.length;
-      if (isSynced) await fs.syncData(fd);
-      const atPath = await this.disk.statIfThere(this.path);
+      const syncing = isSynced ? fs.syncData(fd) : undefined;
+      if (syncing !== undefined) await syncing;
+      const looked = this.disk.statIfThere(this.path);
+      const atPath = looked instanceof Promise ? await looked : looked;
       if (atPath?.identity === this.identity) {
         this.#writtenAtMs = atPath.writtenAtMs;
         return atPath.size === size + bytes.length;

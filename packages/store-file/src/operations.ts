@@ -38,7 +38,8 @@ export class Operations {
       throw await this.place.explain(error);
     }
     // Also for a refusal: in an empty folder nobody has a lease.
-    await this.place.assertSame();
+    const looking = this.place.assertSame();
+    if (looking !== undefined) await looking;
     return value;
   }
 

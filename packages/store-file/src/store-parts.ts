@@ -163,10 +163,7 @@ export function storeParts(options: PartsOptions): StoreParts {
     claims: { leases: 'atomic', history: true, list: true, durable: durability, consistency: 'strong' },
     ...{ historyLimit, operations, format, logs, generations, leases, logQueue, leaseQueue, removal, lists },
     ...{ writer, ...wholeStore },
-    afterSave:
-      retentionMs === undefined
-        ? async () => undefined
-        : keepRetention({ retentionMs, clock, pruning, warn }),
+    afterSave: retentionMs === undefined ? undefined : keepRetention({ retentionMs, clock, pruning, warn }),
   });
   return { checkpoints, approvals, sessions, ...wholeStore };
 }

@@ -3,6 +3,7 @@
  * run after run go on in files that nobody reads: so every write is refused from then on.
  */
 import { ConfigurationError, SDKError } from '@lousho/contract';
+import { whenAnswered, type Answer } from './answer.ts';
 import type { Disk } from './disk.ts';
 import { codeOf, isMissing } from './file-errors.ts';
 
@@ -34,9 +35,15 @@ export class StorePlace {
     this.#identity ??= identity;
   }
 
-  /** Asked before anything is written by its path, and again before the write is acknowledged. @throws LOUSHO_STORE_REPLACED */
-  async assertSame(): Promise<void> {
-    if (!(await this.#isSame())) throw this.replaced(this.folder);
+  /**
+   * Asked before anything is written by its path, and again before the write is acknowledged. `undefined`: it is the same, as a look on
+   * the thread showed. @throws LOUSHO_STORE_REPLACED, also synchronously
+   */
+  assertSame(): Promise<void> | undefined {
+    const isSame = this.#isSame();
+    if (isSame instanceof Promise) return isSame.then((later) => this.#assert(later));
+    this.#assert(isSame);
+    return undefined;
   }
 
   /** What to report for a failure: that the folder was taken away, if that is why. */
@@ -66,14 +73,20 @@ export class StorePlace {
     return error;
   }
 
-  async #isSame(): Promise<boolean> {
+  #isSame(): Answer<boolean> {
     if (this.#identity === undefined) return true;
-    try {
-      return (await this.disk.fs.stat(this.folder)).identity === this.#identity;
-    } catch (error) {
-      if (isMissing(error) || codeOf(error) === 'ENOTDIR') return false;
-      throw error;
-    }
+    return whenAnswered(
+      () => this.disk.fs.stat(this.folder),
+      ({ identity }) => identity === this.#identity,
+      (error) => {
+        if (isMissing(error) || codeOf(error) === 'ENOTDIR') return false;
+        throw error;
+      },
+    );
+  }
+
+  #assert(isSame: boolean): void {
+    if (!isSame) throw this.replaced(this.folder);
   }
 
   #invalid(want: string, cause?: unknown): ConfigurationError {
