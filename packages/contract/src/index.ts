@@ -194,7 +194,13 @@ export {
   type ToolCallEnd,
   type ToolCallInfo,
 } from './telemetry.ts';
-export { inputJsonSchema, validateArgs, type ArgsIssue, type ArgsOutcome } from './tool-schema.ts';
+export {
+  inputJsonSchema,
+  validateArgs,
+  validateArgsNow,
+  type ArgsIssue,
+  type ArgsOutcome,
+} from './tool-schema.ts';
 export {
   type StandardSchema,
   type StandardResult,

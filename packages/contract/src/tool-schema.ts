@@ -33,13 +33,23 @@ export function inputJsonSchema(input: InputSchema, option: string): JsonObject 
 
 /** Checks a call's arguments. A plain JSON Schema describes them to the model and takes every object. */
 export async function validateArgs(input: InputSchema, args: unknown): Promise<ArgsOutcome> {
+  return validateArgsNow(input, args);
+}
+
+/** The same; a promise only when the schema itself waits for something. @throws also synchronously what the schema's own check throws */
+export function validateArgsNow(input: InputSchema, args: unknown): ArgsOutcome | Promise<ArgsOutcome> {
   if (!isStandardSchema(input)) {
     return isPlainObject(args)
       ? { ok: true, args }
       : { ok: false, issues: [{ path: '', message: 'The arguments must be an object.' }] };
   }
   const checking = input['~standard'].validate(args);
-  const checked = 'then' in checking ? await checking : checking;
+  return 'then' in checking ? Promise.resolve(checking).then(outcomeOf) : outcomeOf(checking);
+}
+
+type Checked = Awaited<ReturnType<StandardSchema['~standard']['validate']>>;
+
+function outcomeOf(checked: Checked): ArgsOutcome {
   if (checked.issues === undefined) return { ok: true, args: checked.value };
   return {
     ok: false,

@@ -34,9 +34,19 @@ export type CallOutcome =
   | Exclude<TaskOutcome, { type: 'result' }>;
 
 /** Never rejects. */
-export async function callTool(run: Run, open: OpenCall, ready: ReadyCall): Promise<CallOutcome> {
-  const executed = await traced(run, open, ready);
-  if (executed.type !== 'result' || run.engine.hooks.length === 0) return executed;
+export function callTool(run: Run, open: OpenCall, ready: ReadyCall): Promise<CallOutcome> {
+  const executing = traced(run, open, ready);
+  return run.engine.hooks.length === 0 ? executing : withHooks(run, open, ready, executing);
+}
+
+async function withHooks(
+  run: Run,
+  open: OpenCall,
+  ready: ReadyCall,
+  executing: Promise<CallOutcome>,
+): Promise<CallOutcome> {
+  const executed = await executing;
+  if (executed.type !== 'result') return executed;
   const after = await runAfterHooks(run, open, ready, executed.result);
   const { providerMetadata } = executed.result;
   // Which task it was, or which handoff, is no part of what the hook replaced.

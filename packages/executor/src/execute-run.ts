@@ -136,7 +136,9 @@ async function takeResponse(run: Run, outcome: ModelOutcome, steps: StepEvents):
       for (const result of results) reportResult(run, result, 0);
       steps.responded(finishReason, usage);
       for (const hooks of run.engine.hooks) await hooks.afterModel?.(hookContext(run), outcome.response);
-      await Promise.all([run.writer.save(), run.task?.spent(asDelegated(knownSpend(run.checkpoint)))]);
+      const saving = run.writer.save();
+      if (run.task === undefined) await saving;
+      else await Promise.all([saving, run.task.spent(asDelegated(knownSpend(run.checkpoint)))]);
       if (run.openCalls().length === 0) steps.end();
     }
   }

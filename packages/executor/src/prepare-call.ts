@@ -5,7 +5,7 @@ import {
   jsonEqual,
   storedError,
   toJson,
-  validateArgs,
+  validateArgsNow,
   type ApprovalKind,
   type ArgsIssue,
   type BeforeToolOutcome,
@@ -104,20 +104,33 @@ async function finalArgs(run: Run, open: OpenCall, tool: Tool): Promise<FinalArg
     : { type: 'final', args: hooked.args, parsedArgs: again.parsedArgs };
 }
 
-async function prepareFree(
+function prepareFree(
   run: Run,
   open: OpenCall,
   tool: Tool,
   { args, parsedArgs }: FinalArgs,
-): Promise<PreparedCall> {
+): PreparedCall | Promise<PreparedCall> {
   const ctx = toolContext(run, open, { args, rerun: run.mayHaveBegun(), signal: run.stop.signal });
   const { needsApproval = false } = tool;
-  const verdict =
-    typeof needsApproval === 'boolean' ? needsApproval : await askGate(needsApproval, parsedArgs, ctx);
+  const after = (verdict: GateVerdict): PreparedCall =>
+    pastGate(verdict, open, { tool, args, parsedArgs, ctx });
+  return typeof needsApproval === 'boolean'
+    ? after(needsApproval)
+    : askGate(needsApproval, parsedArgs, ctx).then(after);
+}
+
+type GateVerdict = boolean | { readonly deny: string };
+
+function pastGate(
+  verdict: GateVerdict,
+  open: OpenCall,
+  call: Pick<Extract<PreparedCall, { type: 'ready' }>, 'tool' | 'args' | 'parsedArgs' | 'ctx'>,
+): PreparedCall {
+  const { tool, args } = call;
   if (verdict === true) return { type: 'gated', kind: isQuestionTool(tool) ? 'question' : 'tool', args };
   if (verdict !== false) return settled(failureResult(open.call, 'denied', { error: verdict.deny }));
   const needsMark = tool.onInterrupted !== undefined && tool.onInterrupted !== 'retry';
-  return { type: 'ready', tool, args, parsedArgs, ctx, needsMark };
+  return { type: 'ready', ...call, needsMark };
 }
 
 /** A predicate that throws counts as a yes to asking: nothing runs ungated because its gate is broken. */
@@ -125,7 +138,7 @@ async function askGate(
   needsApproval: Exclude<NonNullable<Tool['needsApproval']>, boolean>,
   parsedArgs: unknown,
   ctx: ToolContext,
-): Promise<boolean | { readonly deny: string }> {
+): Promise<GateVerdict> {
   try {
     const verdict: unknown = await needsApproval(parsedArgs, ctx);
     if (verdict === false) return false;
@@ -144,7 +157,8 @@ type CheckedArgs =
 async function checkArgs(tool: Tool, { call }: OpenCall, args: JsonValue): Promise<CheckedArgs> {
   let issues: readonly ArgsIssue[];
   try {
-    const checked = await validateArgs(tool.input, args);
+    const checking = validateArgsNow(tool.input, args);
+    const checked = checking instanceof Promise ? await checking : checking;
     if (checked.ok) return { type: 'valid', parsedArgs: checked.args };
     ({ issues } = checked);
   } catch (error) {
