@@ -2,7 +2,6 @@
  * Whether the process that holds a lease is gone. Only proof counts: whatever is missing, masked or unclear means "not gone", and the
  * lease then ends by its time. The only file that asks the operating system about processes.
  */
-import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import { threadId } from 'node:worker_threads';
@@ -22,7 +21,7 @@ export interface ProcessReader {
 }
 
 /** One for each loaded copy of this module: two copies are two holders. */
-const instanceId = randomUUID();
+const instanceId = crypto.randomUUID();
 
 export function nodeProcesses(reader: ProcessReader = nodeReader): Processes {
   let own: ProcessFacts | undefined;
