@@ -139,7 +139,7 @@ const goals = [
   },
   {
     id: '9@bytes',
-    compares: 'bytes written in it / raw with group commit',
+    compares: 'bytes written by 12 such turns, closing included / raw with group commit',
     value: ratio('writeBytes', parallel, ours, group),
     hard: 1.3,
     stretch: 1.3,
