@@ -20,9 +20,10 @@ export class RunStop {
   readonly #requested = new AbortController();
   readonly #unwanted = new AbortController();
   readonly #abandoned = new AbortController();
-  readonly #disposed = new AbortController();
   #stop: Stop | undefined;
-  readonly #timers: (() => void)[] = [];
+  #isDisposed = false;
+  /** Timers and listeners. */
+  readonly #leftBehind: (() => void)[] = [];
   /** Stops of the runs that calls of this one wait for. */
   readonly #inner = new Set<RunStop>();
 
@@ -80,7 +81,7 @@ export class RunStop {
   inside(): RunStop {
     const inner = new RunStop(this.clock);
     this.#inner.add(inner);
-    inner.#disposed.signal.addEventListener('abort', () => this.#inner.delete(inner), { once: true });
+    inner.#leftBehind.push(() => this.#inner.delete(inner));
     if (this.#stop?.type === 'abort') inner.abort(this.#stop.reason);
     else if (this.#stop !== undefined) inner.#leave();
     return inner;
@@ -98,7 +99,8 @@ export class RunStop {
     if (signal === undefined) return;
     const abort = (): void => this.abort(signal.reason);
     if (signal.aborted) return abort();
-    signal.addEventListener('abort', abort, { once: true, signal: this.#disposed.signal });
+    signal.addEventListener('abort', abort, { once: true });
+    this.#leftBehind.push(() => signal.removeEventListener('abort', abort));
   }
 
   /** Until the time has passed or something must stop. */
@@ -113,14 +115,14 @@ export class RunStop {
 
   /** Leaves no timer and no listener behind. */
   dispose(): void {
-    for (const cancel of this.#timers) cancel();
-    this.#disposed.abort();
+    this.#isDisposed = true;
+    for (const cancel of this.#leftBehind.splice(0)) cancel();
   }
 
   /** Of an abort and a shutdown the earlier end counts. */
   #abandonIn(delayMs: number, reason: unknown): void {
-    if (this.#disposed.signal.aborted) return;
-    this.#timers.push(this.clock.setTimer(() => this.#abandon(reason), delayMs));
+    if (this.#isDisposed) return;
+    this.#leftBehind.push(this.clock.setTimer(() => this.#abandon(reason), delayMs));
   }
 
   #abandon(reason: unknown): void {
