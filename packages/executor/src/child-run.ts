@@ -129,5 +129,9 @@ function placeOf(run: Run, { call, index }: OpenCall, childId: string, name: str
       await Promise.all([run.writer.save(), run.task?.spent(asDelegated(knownSpend(run.checkpoint)))]);
     },
     limitsLeft: () => limitsLeft(run, childId),
+    async ensureLeadHeld() {
+      await run.ensureHeld();
+      await run.task?.ensureLeadHeld();
+    },
   };
 }

@@ -59,6 +59,8 @@ async function underLease(order: RunOrder): Promise<ExecutionResult | null> {
   const lease = await takeLease(order);
   try {
     lease?.lost.addEventListener('abort', () => order.stop.loseLease(lease.lost.reason), { once: true });
+    // It waited for the lease: somebody may have taken the lead over and ended this task meanwhile, which would begin anew.
+    await order.task?.ensureLeadHeld();
     return await openAndExecute(order, lease);
   } finally {
     await lease?.release();

@@ -14,4 +14,6 @@ export interface TaskPlace {
   spent(usage: DelegatedUsage): Promise<void>;
   /** What the limits of the lead leave to this run. */
   limitsLeft(): RunLimits;
+  /** Before it is opened. @throws LOUSHO_SESSION_BUSY when the run that gave the task, or one above it, has lost its lease */
+  ensureLeadHeld(): Promise<void>;
 }
