@@ -3,5 +3,5 @@ import { shared } from '../../tsup.shared.ts';
 
 export default defineConfig({
   ...shared,
-  entry: ['src/index.ts', 'src/crash.ts', 'src/conformance.ts', 'src/node.ts'],
+  entry: ['src/index.ts', 'src/crash.ts', 'src/simulation.ts', 'src/conformance.ts', 'src/node.ts'],
 });

@@ -1,20 +1,16 @@
 /** What must hold after a crash at any point, whatever the scenario was. */
 import {
   classifyCheckpointId,
-  jsonEqual,
   resultOf,
   type AgentStore,
-  type AssistantPart,
   type Checkpoint,
   type CheckpointListEntry,
-  type JsonValue,
-  type Message,
-  type ToolResultPart,
 } from '@lousho/contract';
 import { transcriptProblems, unfinishedTranscriptProblems } from '../transcript-problems.ts';
 import type { CrashJournal, RunTrace } from './crash-journal.ts';
 import type { CrashScenario } from './crash-scenario.ts';
 import type { BegunCall } from './crashing-store.ts';
+import { keepsEarlyResult, lostMessage, sameJson } from './kept-transcript.ts';
 
 export interface PassEnd {
   readonly store: AgentStore;
@@ -106,54 +102,6 @@ function* historyProblems(run: RunTrace, last: Checkpoint | undefined): Iterable
         yield `"${run.id}": the result of "${result.toolCallId}" was recorded and is lost or changed.`;
 }
 
-function lostMessage(earlier: Checkpoint, later: Checkpoint): string | undefined {
-  const before = conversation(earlier.messages);
-  const after = conversation(later.messages);
-  const index = before.findIndex((message, at) => !isKept(message, after[at], after));
-  const message = before[index];
-  return message === undefined ? undefined : `${message.role} message ${index} ${excerpt(message)}`;
-}
-
-/** Without the leading system messages, which a resume may refresh. */
-function conversation(messages: readonly Message[]): readonly Message[] {
-  const first = messages.findIndex(({ role }) => role !== 'system');
-  return first === -1 ? [] : messages.slice(first);
-}
-
-function isKept(before: Message, after: Message | undefined, all: readonly Message[]): boolean {
-  if (after === undefined) return false;
-  if (sameJson(before, after)) return true;
-  if (before.role !== 'assistant' || after.role !== 'assistant') return false;
-  if (before.content.length !== after.content.length) return false;
-  return before.content.every((part, index) => isKeptPart(part, after.content[index], all));
-}
-
-/** A person may approve a call with other arguments; the audit of its result then keeps those that the model had asked for. */
-function isKeptPart(
-  before: AssistantPart,
-  after: AssistantPart | undefined,
-  all: readonly Message[],
-): boolean {
-  if (after === undefined || sameJson(before, after)) return after !== undefined;
-  if (before.type !== 'tool-call' || after.type !== 'tool-call') return false;
-  const isAudited = all.some((message) => {
-    const result = resultOf(message);
-    return (
-      result?.toolCallId === before.toolCallId && sameJson(result.approval?.proposedArgs ?? null, before.args)
-    );
-  });
-  return isAudited && sameJson({ ...before, args: null }, { ...after, args: null });
-}
-
-/** In its place behind the step, or still early. */
-function keepsEarlyResult(earlier: Checkpoint, result: ToolResultPart, end: Checkpoint): boolean {
-  if (end.settledResults.some((part) => sameJson(part, result))) return true;
-  const behind = conversation(end.messages).slice(conversation(earlier.messages).length);
-  const nextStep = behind.findIndex(({ role }) => role !== 'tool');
-  const placed = nextStep === -1 ? behind : behind.slice(0, nextStep);
-  return placed.some((message) => sameJson(resultOf(message), result));
-}
-
 /** The turn of a session ends in the session: what it had is there. */
 async function commitProblems(run: RunTrace, store: AgentStore): Promise<readonly string[]> {
   const kind = classifyCheckpointId(run.id);
@@ -193,13 +141,4 @@ function* effectProblems(journal: CrashJournal, control: CrashJournal): Iterable
 
 function times(count: number): string {
   return count === 1 ? 'once' : `${count} times`;
-}
-
-function excerpt(message: Message): string {
-  const text = JSON.stringify(message.content);
-  return text.length <= 120 ? text : `${text.slice(0, 117)}...`;
-}
-
-function sameJson(a: unknown, b: unknown): boolean {
-  return a === b || jsonEqual(a as JsonValue | undefined, b as JsonValue | undefined);
 }

@@ -1,6 +1,7 @@
 /** A store as one process sees it that dies at a planned call. The data behind it lives on. */
 import type { AgentStore } from '@lousho/contract';
 import type { CrashPoint } from './crash-scenario.ts';
+import { interceptedStore } from './intercepted-store.ts';
 
 /** A call that the store has carried out, whether the process lived to see it or not. */
 export interface StoreCall {
@@ -63,34 +64,8 @@ export function crashingStore(store: AgentStore, plan: CrashPlan = {}): Crashing
     return outcome.result;
   }
 
-  /** An empty object in front of the part: a frozen part would not let its own methods be replaced. */
-  function wrap<Part extends object>(part: Part, prefix: string): Part {
-    return new Proxy({} as Part, {
-      has: (_, key) => key in part,
-      get(_, key) {
-        const member: unknown = Reflect.get(part, key, part);
-        if (typeof member !== 'function') return member;
-        const method = `${prefix}${key === Symbol.asyncDispose ? 'close' : String(key)}`;
-        return (...args: unknown[]) =>
-          intercept(method, args, () =>
-            method.endsWith('close') ? undefined : Reflect.apply(member, part, args),
-          );
-      },
-    });
-  }
-
-  const { checkpoints, approvals, sessions } = store;
-  const parts = {
-    ...(checkpoints && { checkpoints: wrap(checkpoints, '') }),
-    ...(approvals && { approvals: wrap(approvals, 'approvals.') }),
-    ...(sessions && { sessions: wrap(sessions, 'sessions.') }),
-  };
-  const whole = wrap(store, 'store.');
   return {
-    store: new Proxy(whole, {
-      has: (_, key) => key in store,
-      get: (_, key): unknown => (key in parts ? Reflect.get(parts, key) : Reflect.get(whole, key)),
-    }),
+    store: interceptedStore(store, intercept),
     calls,
     underWay,
     get isDead() {
