@@ -17,6 +17,7 @@ const neutralEntryPoints = [
   '@lousho/store-kv',
   '@lousho/testing',
   '@lousho/testing/crash',
+  '@lousho/testing/simulation',
   '@lousho/testing/conformance',
 ];
 
