@@ -4,6 +4,13 @@ import type { JsonValue } from './json.ts';
 import type { ToolCallPart } from './messages.ts';
 import type { Principal } from './run.ts';
 
+/** What a person is asked. */
+export interface ApprovalQuestion {
+  readonly text: string;
+  readonly options?: readonly string[];
+  /** Whether other answers than the options count. Default `true`. */
+  readonly allowFreeText?: boolean;
+}
 /** What a person decides about. */
 export interface ApprovalRequest {
   readonly id: string;
@@ -15,11 +22,7 @@ export interface ApprovalRequest {
   readonly toolCallId: string;
   readonly toolName: string;
   readonly args: JsonValue;
-  readonly question?: {
-    readonly text: string;
-    readonly options?: readonly string[];
-    readonly allowFreeText?: boolean;
-  };
+  readonly question?: ApprovalQuestion;
   /** Names of the sub-agents on the way to the call, outermost first. */
   readonly subagentPath?: readonly string[];
   readonly principal?: Principal;

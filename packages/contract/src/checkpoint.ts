@@ -1,11 +1,12 @@
 /** The one state of a run. Everything else about a run is a function of this value. */
+import type { ApprovalQuestion } from './approval.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import type { Message, ToolResultPart } from './messages.ts';
 import type { Principal, ReachedLimit, RunConfig, RunEnd, StoredError } from './run.ts';
 import type { DelegatedUsage, RunUsage } from './usage.ts';
 
 export type CheckpointStatus = 'in-progress' | 'awaiting-approval' | 'finished';
-/** `tool`: run this call? `question`: `ask_question`. `interrupted`: this call may have run already, run it again? */
+/** `tool`: run this call? `question`: the model or a tool asks. `interrupted`: this call may have run already, run it again? */
 export type ApprovalKind = 'tool' | 'question' | 'interrupted';
 
 /** Format number of a checkpoint that this release writes. */
@@ -37,6 +38,10 @@ export interface CheckpointApproval {
   readonly decision?: Decision;
   /** The pause is inside this child of the `task` call `toolCallId`; the decision is handed down to it. */
   readonly childId?: string;
+  /** The tool itself asks, in the middle of its work (`askPerson`). The question of an `ask_question` call is in its arguments. */
+  readonly question?: ApprovalQuestion;
+  /** What the tool gets back with the answer. */
+  readonly state?: JsonValue;
 }
 /** What the lead knows of an unfinished child's spend; not yet in `usage`. */
 export interface DelegatedInFlight {

@@ -66,6 +66,11 @@ export function approvalIdInside(
   return `${taskApprovalId}-${step}-${index}`;
 }
 
+/** The question number `round`, from 1, that the call of this approval asks itself. The steps of a sub-agent begin at 1. */
+export function questionApprovalId(approvalId: string, round: number): string {
+  return approvalIdInside(approvalId, { step: 0, index: round });
+}
+
 /** A call by its place: providers may use one call id twice. `step` and `index` are what the run counts, from 1 and from 0. */
 export interface CallPosition {
   readonly runId: string;

@@ -1,7 +1,9 @@
 /** The words, shapes and promises of Lousho. Stores import this package alone. */
+export { askPerson, isPersonQuestion, type PersonQuestion } from './ask-person.ts';
 export { assertNever } from './assert-never.ts';
 export { type QueuedInput, type AgentRun } from './agent-run.ts';
 export {
+  type ApprovalQuestion,
   type ApprovalRequest,
   type ApprovalSnapshot,
   type ApprovalRecord,
@@ -81,6 +83,7 @@ export {
   turnCheckpointId,
   childCheckpointId,
   approvalIdInside,
+  questionApprovalId,
   approvalIdOf,
   checkpointIdOfApproval,
   classifyCheckpointId,
@@ -207,6 +210,7 @@ export {
   type JsonSchema,
   type InputSchema,
   type ArgsOf,
+  type ToolAnswer,
   type ToolContext,
   type ApprovalVerdict,
   type NeedsApproval,

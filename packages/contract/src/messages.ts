@@ -77,7 +77,7 @@ export interface ToolResultPart extends WithProviderMetadata {
   readonly kind?: ToolFailureKind;
   /** Audit of the decision behind this result. */
   readonly approval?: ApprovalAudit;
-  /** Audits of the decisions inside the sub-agent that this call ran. */
+  /** Audits of the decisions inside the sub-agent that this call ran, and of the answers to what its tool asked. */
   readonly innerApprovals?: readonly ApprovalAudit[];
 }
 /** Who decided what, and when. `proposedArgs`: what the model had asked, when a person changed it. */

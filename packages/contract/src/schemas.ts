@@ -15,6 +15,11 @@ const toolResult = z.custom<unknown>(isToolResult, 'not a tool result');
 
 const principal = z.looseObject({ id: z.string() });
 const approvalKind = z.enum(['tool', 'question', 'interrupted']);
+const approvalQuestion = z.object({
+  text: z.string(),
+  options: stringList.optional(),
+  allowFreeText: z.boolean().optional(),
+});
 const reachedLimit = z.object({ name: z.string(), max: z.number(), used: z.number() });
 const runEnd = z.enum(['stop', 'length', 'content-filter', 'other', 'max-steps', 'limit']);
 
@@ -83,6 +88,8 @@ function checkpointSchema({ modelUsage, runUsage }: UsageSchemas) {
     expiresAt: timestamp.optional(),
     decision: decisionSchema.optional(),
     childId: z.string().optional(),
+    question: approvalQuestion.optional(),
+    state: anyOrAbsent,
   });
 
   const checkpointBase = z.object({
@@ -150,9 +157,7 @@ function approvalRecordSchema() {
     toolCallId: z.string(),
     toolName: z.string(),
     args: z.unknown(),
-    question: z
-      .object({ text: z.string(), options: stringList.optional(), allowFreeText: z.boolean().optional() })
-      .optional(),
+    question: approvalQuestion.optional(),
     subagentPath: stringList.optional(),
     principal: principal.optional(),
     createdAt: timestamp,

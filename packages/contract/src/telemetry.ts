@@ -48,7 +48,7 @@ export interface ToolCallInfo extends SegmentInfo {
 export type ToolCallEnd =
   /** A failure has a `kind`. */
   | { readonly type: 'result'; readonly result: ToolResultPart }
-  /** Calls inside the sub-agent that it runs wait for a person. */
+  /** Calls inside the sub-agent that it runs wait for a person, or its tool asks one. */
   | { readonly type: 'waits' }
   /** The process goes away, or lost the run: it is made again elsewhere. */
   | { readonly type: 'open' }

@@ -31,6 +31,15 @@ export type ArgsOf<S extends InputSchema> = S extends {
   ? Output
   : JsonObject;
 
+/** What a person answered the tool's own question. */
+export interface ToolAnswer {
+  readonly text: string;
+  /** Its number from 0, when the answer is one of the options in any case. */
+  readonly option?: number;
+  /** What the tool had given to `askPerson`. */
+  readonly state: JsonValue;
+  readonly by?: string;
+}
 export interface ToolContext {
   /** The model's id of this call. The same when the call is run again; a provider may use it again for another call. */
   readonly toolCallId: string;
@@ -41,6 +50,8 @@ export interface ToolContext {
   readonly rerun: boolean;
   /** Set when a person approved this call. */
   readonly approval?: { readonly id: string; readonly by?: string; readonly note?: string };
+  /** Set when the tool had asked (`askPerson`), to what the person said. */
+  readonly answer?: ToolAnswer;
   readonly runId: string;
   readonly step: number;
   /** A session's own id, without the turn. Absent for a run without one. */
@@ -79,7 +90,7 @@ export interface ToolOptions<Args, Result> {
   /** `^[A-Za-z0-9_-]{1,64}$` */
   readonly name: string;
   readonly description: string;
-  /** Its value is turned into JSON once, and the model sees that. What it throws becomes an error result. */
+  /** Its value is turned into JSON once, and the model sees that. What it throws becomes an error result. `askPerson` makes it wait. */
   execute(args: Args, ctx: ToolContext): Result | Promise<Result>;
   /** Default `false`. */
   readonly needsApproval?: NeedsApproval<Args> | undefined;

@@ -4,10 +4,12 @@ import {
   canonicalJson,
   deepFreeze,
   jsonEqual,
+  questionApprovalId,
   type ApprovalKind,
   type ApprovalRecord,
   type CheckpointApproval,
   type JsonValue,
+  type PersonQuestion,
 } from '@lousho/contract';
 import { sha256 } from './agent-fingerprint.ts';
 import { snapshotOf } from './approval-snapshot.ts';
@@ -23,6 +25,8 @@ export interface GatedCall extends OpenCall {
   readonly args: JsonValue;
   /** Set when not the call itself waits, but one inside the sub-agent that it runs. */
   readonly inside?: InnerPause;
+  /** Set when the tool asks, in the middle of its work. */
+  readonly asked?: PersonQuestion;
 }
 
 /** @throws LOUSHO_CONFIG_MISSING_APPROVAL_STORE, and what the stores throw */
@@ -35,7 +39,12 @@ export async function pauseForApproval(run: Run, gated: readonly GatedCall[]): P
   }
   const inOrder = [...gated].sort((a, b) => a.index - b.index);
   const asked = await Promise.all(inOrder.map((call) => askFor(run, call)));
-  const paused = { type: 'paused', approvals: asked } as const;
+  const businessState = run.changedState();
+  const paused = {
+    type: 'paused',
+    approvals: asked,
+    ...(businessState === undefined ? undefined : { businessState }),
+  } as const;
   // A sub-agent waits in silence: its lead tells people, and hands their decisions down.
   if (run.task !== undefined) return run.commit(paused);
   const records = inOrder.map((call, index) => recordOf(run, call, asked[index] as CheckpointApproval));
@@ -57,17 +66,18 @@ export async function pauseForApproval(run: Run, gated: readonly GatedCall[]): P
   for (const approval of records) run.engine.telemetry.onApproval?.({ ...run.segmentInfo(), approval });
 }
 
-async function askFor(run: Run, { call, index, kind, args, inside }: GatedCall): Promise<CheckpointApproval> {
+async function askFor(run: Run, gated: GatedCall): Promise<CheckpointApproval> {
+  const { call, index, kind, args, inside, asked } = gated;
   const { toolCallId } = call;
   if (inside !== undefined) {
-    // What the person sees is in the sub-agent's own checkpoint.
-    const { args: _args, decision: _decision, ...approval } = inside.approval;
+    // What the person sees, and what the tool gets back, is in the sub-agent's own checkpoint.
+    const { args: _args, decision: _decision, state: _state, ...approval } = inside.approval;
     return { ...approval, toolCallId, childId: inside.childId };
   }
   const nowMs = run.engine.ports.clock.wallMs();
   const { approvalTtlMs } = run.engine;
   return {
-    id: run.approvalId(index),
+    id: asked === undefined ? run.approvalId(index) : nextQuestionId(run, gated),
     kind,
     toolCallId,
     argsHash: await argsHash(call.toolName, args),
@@ -76,7 +86,17 @@ async function askFor(run: Run, { call, index, kind, args, inside }: GatedCall):
     ...(approvalTtlMs === undefined
       ? undefined
       : { expiresAt: new Date(Math.min(nowMs + approvalTtlMs, LAST_MOMENT_MS)).toISOString() }),
+    ...asked,
   };
+}
+
+/** Another one for each question of a call: each is decided once. The same again when a crash lost the mark. */
+export function nextQuestionId(run: Run, { call, index }: OpenCall): string {
+  const before = run.checkpoint.approvals.filter(
+    ({ toolCallId, question, childId }) =>
+      toolCallId === call.toolCallId && question !== undefined && childId === undefined,
+  );
+  return questionApprovalId(run.approvalId(index), before.length + 1);
 }
 
 /** A `Date` ends there; who says "never" with a huge number means no later. */
@@ -99,7 +119,7 @@ function recordOf(run: Run, gated: GatedCall, asked: CheckpointApproval): Approv
     agentName: run.checkpoint.agentName,
     ...{ toolCallId, toolName, args },
     ...(inside === undefined ? undefined : { subagentPath: inside.path }),
-    ...(asked.kind === 'question' ? { question: questionOf(args) } : undefined),
+    ...(asked.kind === 'question' ? { question: questionOf(asked, args) } : undefined),
     ...(principal === undefined ? undefined : { principal }),
     createdAt: asked.createdAt,
     ...(asked.expiresAt === undefined ? undefined : { expiresAt: asked.expiresAt }),

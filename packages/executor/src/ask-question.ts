@@ -1,13 +1,13 @@
-/** `ask_question`: a call that a person answers. It is never run; the answer is its result. */
+/** Questions: of the model, by the call `ask_question`, which is never run and whose result is the answer; and of a tool that waits for one. */
 import {
   SDKError,
   defineTool,
   type ApprovalDecision,
-  type ApprovalRequest,
+  type ApprovalQuestion,
   type CheckpointApproval,
-  type Decision,
   type JsonValue,
   type Tool,
+  type ToolAnswer,
   type ToolCallPart,
   type ToolResultPart,
 } from '@lousho/contract';
@@ -43,8 +43,9 @@ export function isQuestionTool(tool: Tool): boolean {
   return tools.has(tool);
 }
 
-/** What the call asks. Its arguments fit the tool. */
-export function questionOf(args: JsonValue): NonNullable<ApprovalRequest['question']> {
+/** What is asked: by the tool, or by the arguments of the call, which then fit `ask_question`. */
+export function questionOf({ question: asked }: CheckpointApproval, args: JsonValue): ApprovalQuestion {
+  if (asked !== undefined) return asked;
   const { question, options, allowFreeText } = args as {
     readonly question: string;
     readonly options?: readonly string[];
@@ -61,12 +62,12 @@ export function questionOf(args: JsonValue): NonNullable<ApprovalRequest['questi
 export function requireAnswer(
   given: Pick<ApprovalDecision, 'answer' | 'args'>,
   approval: CheckpointApproval,
-  args: JsonValue,
+  { toolName, args }: { readonly toolName: string; readonly args: JsonValue },
 ): void {
-  const { options, allowFreeText = true } = questionOf(args);
+  const { options, allowFreeText = true } = questionOf(approval, args);
   const refuse = (path: string, message: string): never => {
     throw new SDKError('LOUSHO_TOOL_ARGS_INVALID', {
-      toolName: NAME,
+      toolName,
       approvalId: approval.id,
       issues: [{ path, message }],
     });
@@ -78,10 +79,27 @@ export function requireAnswer(
     refuse('answer', `The answer must be one of: ${options.join(', ')}.`);
 }
 
+/** The answer to `ask_question`. */
+export function answerResult(
+  call: ToolCallPart,
+  args: JsonValue,
+  approval: CheckpointApproval,
+): ToolResultPart {
+  const { answer = '' } = approval.decision ?? {};
+  return valueResult(call, { answer, ...optionFields(questionOf(approval, args), answer) });
+}
+
+/** The answer to what a tool asked. */
+export function toolAnswer({ question, state = null, decision }: CheckpointApproval): ToolAnswer | undefined {
+  if (question === undefined || decision === undefined) return undefined;
+  const { answer: text = '', by } = decision;
+  return { text, ...optionFields(question, text), state, ...(by === undefined ? undefined : { by }) };
+}
+
 /** `option` is its number from 0, when the answer is one of them in any case. */
-export function answerResult(call: ToolCallPart, args: JsonValue, { answer = '' }: Decision): ToolResultPart {
-  const option = optionOf(questionOf(args).options ?? [], answer);
-  return valueResult(call, { answer, ...(option < 0 ? undefined : { option }) });
+function optionFields({ options = [] }: ApprovalQuestion, answer: string): { readonly option?: number } {
+  const option = optionOf(options, answer);
+  return option < 0 ? {} : { option };
 }
 
 function optionOf(options: readonly string[], answer: string): number {

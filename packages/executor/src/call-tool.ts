@@ -3,8 +3,11 @@ import {
   PropagatingToolError,
   cutText,
   deepFreeze,
+  isPersonQuestion,
   storedError,
   toJson,
+  type JsonValue,
+  type PersonQuestion,
   type Tool,
   type ToolCallInfo,
   type ToolCallRecord,
@@ -30,8 +33,15 @@ export type CallOutcome =
       readonly replacedByHook?: true;
       readonly hookError?: unknown;
     })
+  /** The tool asks a person, and runs again with the answer. */
+  | { readonly type: 'waits'; readonly asked: Asked }
   /** Open: the run goes on elsewhere. Waits: calls inside of it are for a person. Propagated: it rejects the run instead. */
   | Exclude<TaskOutcome, { type: 'result' }>;
+
+export interface Asked extends PersonQuestion {
+  /** What it ran with, and will run with again. */
+  readonly args: JsonValue;
+}
 
 /** Never rejects. */
 export function callTool(run: Run, open: OpenCall, ready: ReadyCall): Promise<CallOutcome> {
@@ -84,6 +94,7 @@ async function execute(run: Run, open: OpenCall, ready: ReadyCall): Promise<Call
       return run.stop.current?.type === 'abort'
         ? result(failures.cancelledWhileRunning(call))
         : { type: 'open' };
+    if (isPersonQuestion(value)) return { type: 'waits', asked: { ...value, args: ready.args } };
     return result(recordedValue(open, ready.tool, value));
   } catch (error) {
     if (error instanceof TimedOut) return result(failureResult(call, 'execution', { error: error.message }));

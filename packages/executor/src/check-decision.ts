@@ -38,7 +38,7 @@ export async function checkDecision(
   }
   const decision = decisionOf(given, approval, nowMs);
   if (approval.kind === 'question' && decision.approved)
-    requireAnswer(given, approval, approval.args ?? args);
+    requireAnswer(given, approval, { toolName, args: approval.args ?? args });
   if (approval.kind !== 'question' && given.answer !== undefined) refuseAnswer(toolName, approval);
   if (decision.args === undefined) return deepFreeze(decision);
   return deepFreeze({ ...decision, args: await fittingArgs(decision.args, { approval, toolName, agent }) });

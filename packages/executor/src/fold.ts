@@ -69,7 +69,12 @@ export type Outcome =
   /** `takeover`: one of them is a handoff that took place. */
   | ({ readonly type: 'results'; readonly takeover?: TakeoverFacts | undefined } & RecordedResults)
   | { readonly type: 'childSpent'; readonly child: DelegatedInFlight }
-  | { readonly type: 'paused'; readonly approvals: readonly CheckpointApproval[] }
+  | {
+      readonly type: 'paused';
+      readonly approvals: readonly CheckpointApproval[];
+      /** The caller's state, if a tool changed it before it asked. */
+      readonly businessState?: JsonValue;
+    }
   | { readonly type: 'decided'; readonly approvalId: string; readonly decision: Decision }
   /** An execution begins on a run that was there before; counted until there is progress, without those that are `forgiven`. */
   | { readonly type: 'began'; readonly forgiven?: number | undefined }
@@ -133,7 +138,7 @@ function apply(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
         hasWorked(checkpoint, outcome.child) ? {} : keepFailure(checkpoint),
       );
     case 'paused':
-      return withStatus({ ...checkpoint, approvals: mergeApprovals(checkpoint, outcome.approvals) });
+      return withStatus(pause(checkpoint, outcome));
     case 'decided':
       return withStatus(decide(checkpoint, outcome));
     case 'began':
@@ -282,6 +287,25 @@ function hasWorked({ delegatedInFlight }: Checkpoint, child: DelegatedInFlight):
 }
 
 /* ── Approvals ── */
+
+function pause(checkpoint: Checkpoint, outcome: Extract<Outcome, { type: 'paused' }>): Checkpoint {
+  const asking = outcome.approvals.filter(
+    ({ question, childId }) => question !== undefined && childId === undefined,
+  );
+  return {
+    ...checkpoint,
+    approvals: mergeApprovals(checkpoint, outcome.approvals),
+    // A call that asks has done its part: it is not under way while it waits, and is marked again when it goes on.
+    ...(asking.length === 0
+      ? undefined
+      : {
+          startedToolCallIds: checkpoint.startedToolCallIds.filter(
+            (id) => !asking.some(({ toolCallId }) => toolCallId === id),
+          ),
+        }),
+    ...('businessState' in outcome ? { businessState: outcome.businessState } : undefined),
+  };
+}
 
 function mergeApprovals(
   checkpoint: Checkpoint,

@@ -86,12 +86,14 @@ export function undecidedApprovals(
   );
 }
 
-/** The approval of the call itself. Those inside the sub-agent that a call runs are not about this call. */
+/** The latest approval of the call itself. Those inside the sub-agent that a call runs are not about this call. */
 export function approvalOfCall(
   { approvals }: Pick<Checkpoint, 'approvals'>,
   toolCallId: string,
 ): CheckpointApproval | undefined {
-  return approvals.find((approval) => approval.toolCallId === toolCallId && approval.childId === undefined);
+  return approvals.findLast(
+    (approval) => approval.toolCallId === toolCallId && approval.childId === undefined,
+  );
 }
 
 /** What the run spent, with what is known of unfinished sub-agents. */

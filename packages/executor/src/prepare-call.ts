@@ -16,7 +16,7 @@ import {
   type ToolHookContext,
   type ToolResultPart,
 } from '@lousho/contract';
-import { answerResult, isQuestionTool } from './ask-question.ts';
+import { answerResult, isQuestionTool, toolAnswer } from './ask-question.ts';
 import { hookContext } from './call-model.ts';
 import { approvalOfCall, type OpenCall } from './next-action.ts';
 import { refusedHandoff } from './hand-over.ts';
@@ -38,6 +38,8 @@ export type PreparedCall =
       readonly ctx: ToolContext;
       /** It must not begin twice unseen: its mark is saved before. */
       readonly needsMark: boolean;
+      /** The decision that lets it run, if there is one. */
+      readonly approvalId?: string;
     };
 
 export async function prepareCall(run: Run, open: OpenCall): Promise<PreparedCall> {
@@ -68,20 +70,26 @@ function settled(result: ToolResultPart): PreparedCall {
   return { type: 'settled', result };
 }
 
-function refusedResult({ call }: OpenCall, { kind, decision }: CheckpointApproval): ToolResultPart {
+function refusedResult({ call }: OpenCall, { kind, decision, question }: CheckpointApproval): ToolResultPart {
   const note = decision?.note === undefined ? undefined : { note: decision.note };
-  // Asked about a call that had begun: "it did not run" would be a guess.
-  const outcome =
-    kind === 'interrupted'
-      ? 'The process died while the call ran: it may or may not have taken effect. It was not run again.'
-      : 'The call did not run.';
+  const outcome = refusedOutcome(kind, question !== undefined);
   if (decision?.source === 'expiry')
     return failureResult(call, 'denied', {
       error: `The approval expired before anybody decided. ${outcome}`,
     });
   return kind === 'question'
-    ? failureResult(call, 'rejected', { error: 'The user declined to answer.', ...note })
+    ? failureResult(call, 'rejected', {
+        error: `The user declined to answer.${question === undefined ? '' : ` ${outcome}`}`,
+        ...note,
+      })
     : failureResult(call, 'rejected', { error: `A person said no. ${outcome}`, ...note });
+}
+
+/** Of a call that had begun, "it did not run" would be a guess. */
+function refusedOutcome(kind: ApprovalKind, hasAsked: boolean): string {
+  if (kind === 'interrupted')
+    return 'The process died while the call ran: it may or may not have taken effect. It was not run again.';
+  return hasAsked ? 'The call had begun, and did not go on.' : 'The call did not run.';
 }
 
 /* ── Never decided ── */
@@ -129,8 +137,11 @@ function pastGate(
   const { tool, args } = call;
   if (verdict === true) return { type: 'gated', kind: isQuestionTool(tool) ? 'question' : 'tool', args };
   if (verdict !== false) return settled(failureResult(open.call, 'denied', { error: verdict.deny }));
-  const needsMark = tool.onInterrupted !== undefined && tool.onInterrupted !== 'retry';
-  return { type: 'ready', ...call, needsMark };
+  return { type: 'ready', ...call, needsMark: !isRetried(tool) };
+}
+
+function isRetried({ onInterrupted = 'retry' }: Tool): boolean {
+  return onInterrupted === 'retry';
 }
 
 /** A predicate that throws counts as a yes to asking: nothing runs ungated because its gate is broken. */
@@ -182,8 +193,9 @@ async function prepareApproved(
   const { call } = open;
   const { decision } = approval;
   const args = decision?.args ?? approval.args ?? call.args;
-  if (approval.kind === 'question' && decision !== undefined)
-    return settled(deepFreeze(answerResult(call, args, decision)));
+  const answer = toolAnswer(approval);
+  if (approval.kind === 'question' && answer === undefined)
+    return settled(deepFreeze(answerResult(call, args, approval)));
   const hooked = await runBeforeHooks(run, open, args, true);
   if (hooked.type === 'settled') return hooked;
   if (!jsonEqual(hooked.args, args)) {
@@ -195,20 +207,34 @@ async function prepareApproved(
   }
   const checked = await checkArgs(tool, open, args);
   if (checked.type === 'settled') return checked;
+  const agreed = answer === undefined ? approval : agreedBefore(run, call);
   const ctx = toolContext(run, open, {
     args,
-    // Asked about a call that had begun: it is that one which runs again.
-    rerun: approval.kind === 'interrupted',
+    // What asked has begun before; and asked about a call that had begun, it is that one which runs again.
+    rerun: answer !== undefined || approval.kind === 'interrupted',
     signal: run.stop.signal,
-    approval: {
-      id: approval.id,
-      ...(decision?.by === undefined ? undefined : { by: decision.by }),
-      ...(decision?.note === undefined ? undefined : { note: decision.note }),
-    },
+    ...(agreed === undefined ? undefined : { approval: agreementOf(agreed) }),
+    ...(answer === undefined ? undefined : { answer }),
   });
   // A handoff has no effect before the save of its result: a crash leaves nothing that could have happened.
-  const needsMark = handoffOf(tool) === undefined;
-  return { type: 'ready', tool, args, parsedArgs: checked.parsedArgs, ctx, needsMark };
+  const needsMark = handoffOf(tool) === undefined && (agreed !== undefined || !isRetried(tool));
+  const { id: approvalId } = approval;
+  return { type: 'ready', tool, args, parsedArgs: checked.parsedArgs, ctx, needsMark, approvalId };
+}
+
+/** The call was let run, and asked then. */
+function agreedBefore(run: Run, { toolCallId }: OpenCall['call']): CheckpointApproval | undefined {
+  return run.checkpoint.approvals.find(
+    (one) => one.toolCallId === toolCallId && one.childId === undefined && one.question === undefined,
+  );
+}
+
+function agreementOf({ id, decision }: CheckpointApproval): NonNullable<ToolContext['approval']> {
+  return {
+    id,
+    ...(decision?.by === undefined ? undefined : { by: decision.by }),
+    ...(decision?.note === undefined ? undefined : { note: decision.note }),
+  };
 }
 
 /* ── Had begun when the process died ── */

@@ -125,7 +125,7 @@ class ToolBatch {
     if (!this.#mayStart()) return;
     this.#begun.add(open.index);
     const { call } = open;
-    const approvalId = ready.ctx.approval?.id;
+    const { approvalId } = ready;
     const about = { toolCallId: call.toolCallId, toolName: call.toolName, args: ready.args };
     if (approvalId === undefined) run.events.emit('tool.start', about);
     else run.events.emit('tool.resume', { ...about, approvalId });
@@ -142,7 +142,14 @@ class ToolBatch {
     const first = [...this.#rejections.keys()].sort((a, b) => a - b)[0];
     const { stop } = this.run;
     if (first !== undefined && stop.current?.type !== 'abort') throw this.#rejections.get(first);
-    if (this.#gated.length > 0 && stop.current === undefined) await pauseForApproval(this.run, this.#gated);
+    if (this.#mayPause()) await pauseForApproval(this.run, this.#gated);
+  }
+
+  /** Gates are evaluated again after a shutdown; what a tool asked when it had done its part would be lost. */
+  #mayPause(): boolean {
+    const { current } = this.run.stop;
+    if (current === undefined) return this.#gated.length > 0;
+    return current.type === 'shutdown' && this.#gated.some(({ asked }) => asked !== undefined);
   }
 
   async #record(): Promise<void> {
@@ -177,6 +184,11 @@ class ToolBatch {
         this.#rejections.set(open.index, outcome.error);
         return;
       case 'waits':
+        if ('asked' in outcome) {
+          const { args, ...asked } = outcome.asked;
+          this.#gated.push({ ...open, kind: 'question', args, asked });
+          return;
+        }
         for (const inside of outcome.pauses)
           this.#gated.push({ ...open, kind: inside.approval.kind, args: inside.args, inside });
         return;
@@ -276,7 +288,9 @@ class ToolBatch {
     if (isHandoff(this.run, call)) return false;
     const { toolCallId } = call;
     if (this.#begun.has(index) || checkpoint.startedToolCallIds.includes(toolCallId)) return true;
-    return this.run.mayHaveBegun() && approvalOfCall(checkpoint, toolCallId) === undefined;
+    const approval = approvalOfCall(checkpoint, toolCallId);
+    if (approval?.question !== undefined) return true;
+    return this.run.mayHaveBegun() && approval === undefined;
   }
 }
 

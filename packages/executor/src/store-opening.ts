@@ -1,5 +1,6 @@
 /** What a resume or a decision changes is stored before anything else happens. */
 import { SDKError, deepFreeze, type ApprovalSnapshot, type ApprovalStore } from '@lousho/contract';
+import { nextQuestionId } from './approval-gate.ts';
 import { snapshotOf } from './approval-snapshot.ts';
 import { removeRecordedChildren } from './child-leftovers.ts';
 import { loadCheckpoint } from './load-checkpoint.ts';
@@ -11,8 +12,8 @@ export async function storeOpening(order: RunOrder, run: Run): Promise<void> {
   if (order.isEphemeral) await claimSnapshot(order);
   // 1. The decision, or that an execution begins. Crash before it: nothing changed.
   await run.writer.save();
-  // 2. The inbox lets go of what is decided. Crash before it: the leftover decides nothing, and the next resume removes it.
-  await removeDecided(order, run);
+  // 2. The inbox lets go of what nobody has to decide any more. Crash before it: the leftover decides nothing, and the next resume removes it.
+  await removeClosed(order, run);
   // 3. Sub-agents whose result is recorded. Crash before it: nobody reads what is left, and the next resume removes it.
   await removeRecordedChildren(run);
 }
@@ -30,7 +31,7 @@ async function claimSnapshot({ decision, inbox, store }: RunOrder): Promise<void
 }
 
 /** The records are in the inbox of the lead: a sub-agent has none. */
-async function removeDecided(order: RunOrder, run: Run): Promise<void> {
+async function removeClosed(order: RunOrder, run: Run): Promise<void> {
   const inbox = order.inbox ?? order.approvals;
   if (inbox === undefined || order.task !== undefined) return;
   const { checkpoint } = run;
@@ -38,6 +39,10 @@ async function removeDecided(order: RunOrder, run: Run): Promise<void> {
     if (decision !== undefined) await inbox.delete(id);
     else if (order.isEphemeral) await carrySnapshot(inbox, id, await snapshotOf(run, checkpoint));
   }
+  // A call that was cut off may have asked: the record is there, the pause is not, and the call is not begun again.
+  for (const open of run.openCalls())
+    if (checkpoint.startedToolCallIds.includes(open.call.toolCallId))
+      await inbox.delete(nextQuestionId(run, open));
 }
 
 /** The records that are still open carry the state that the next decision goes on from. */

@@ -7,6 +7,7 @@ import {
   type JsonObject,
   type JsonValue,
   type Message,
+  type ToolAnswer,
   type ToolContext,
 } from '@lousho/contract';
 import type { OpenCall } from './next-action.ts';
@@ -17,6 +18,7 @@ export interface CallFacts {
   /** A resume runs it, so it may have begun before. */
   readonly rerun: boolean;
   readonly approval?: NonNullable<ToolContext['approval']> | undefined;
+  readonly answer?: ToolAnswer | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -48,6 +50,7 @@ export function toolContext(run: Run, { call, index }: OpenCall, facts: CallFact
       run.businessState = storableState(value);
     },
     ...(facts.approval === undefined ? undefined : { approval: facts.approval }),
+    ...(facts.answer === undefined ? undefined : { answer: facts.answer }),
     ...(run.sessionId === undefined ? undefined : { sessionId: run.sessionId }),
     ...(run.task === undefined ? undefined : { subagentPath: run.task.subagentPath }),
     ...(principal === undefined ? undefined : { principal }),

@@ -68,10 +68,11 @@ export function withAudits(
 ): ToolResultPart {
   if (approvals.length === 0) return deepFreeze(result);
   const ofCall = approvals.filter(({ toolCallId }) => toolCallId === result.toolCallId);
-  const [own] = ofCall
-    .filter(({ childId }) => childId === undefined)
-    .flatMap((one) => auditOf(one, proposedArgs));
-  const inner = ofCall.filter(({ childId }) => childId !== undefined).flatMap((one) => auditOf(one));
+  // Whether the call may run at all. What is inside of it: a sub-agent's decisions, and what its tool asked.
+  const isOwn = ({ childId, question }: CheckpointApproval): boolean =>
+    childId === undefined && question === undefined;
+  const [own] = ofCall.filter(isOwn).flatMap((one) => auditOf(one, proposedArgs));
+  const inner = ofCall.filter((one) => !isOwn(one)).flatMap((one) => auditOf(one));
   return deepFreeze({
     ...result,
     ...(own === undefined ? undefined : { approval: own }),

@@ -2,6 +2,7 @@
 import {
   PropagatingToolError,
   answeredCalls,
+  askPerson,
   defineTool,
   deepFreeze,
   type Checkpoint,
@@ -331,6 +332,45 @@ it('a cut call that a person has run again', async () => {
     },
   });
 });
+
+it.each([true, false])(
+  'a call that asks twice in the middle of its work (approved before: %s)',
+  async (needsApproval) => {
+    await sweep({
+      tools: [
+        {
+          name: 'book',
+          needsApproval,
+          onInterrupted: 'never',
+          does(_args, { answer }, world) {
+            if (answer === undefined) return askPerson({ text: 'Where?' }, {});
+            const state = answer.state as { readonly where?: string };
+            if (state.where === undefined) return askPerson({ text: 'When?' }, { where: answer.text });
+            world.effect('booked');
+            return { where: state.where, when: answer.text };
+          },
+        },
+        { name: 'free' },
+      ],
+      script: [calling('book', 'free'), 'done'],
+      drive: (process) =>
+        process.toEnd('go', once, (_name, kind) => ({
+          approved: true,
+          ...(kind === 'question' ? { answer: 'x' } : undefined),
+        })),
+      check({ results, ran, crashed }) {
+        const [book] = results;
+        expect(ran('booked')).toBeLessThanOrEqual(1);
+        expect(ran('book')).toBeLessThanOrEqual(3);
+        if (!crashed) expect(ran('book')).toBe(3);
+        if (book?.kind === undefined) expect(book?.result).toEqual({ where: 'x', when: 'x' });
+        else expect([book.kind, crashed]).toEqual(['interrupted', true]);
+        expect(book?.approval !== undefined).toBe(needsApproval);
+        expect(results[1]?.kind).toBeUndefined();
+      },
+    });
+  },
+);
 
 it('a cut call that looks whether it happened', async () => {
   // What happened at the bank, for each pass of the sweep.

@@ -6,6 +6,7 @@ import {
   type AgentRun,
   type AgentStore,
   type ApprovalDecision,
+  type ApprovalKind,
   type ExecutionResult,
   type LLMProvider,
   type Ports,
@@ -27,7 +28,7 @@ export interface ProcessSetup {
   readonly tools: readonly Tool[];
   readonly options?: EngineOptions;
 }
-export type Decide = (toolName: string) => Omit<ApprovalDecision, 'id'>;
+export type Decide = (toolName: string, kind?: ApprovalKind) => Omit<ApprovalDecision, 'id'>;
 
 /** More rounds than any story needs. */
 const MAX_ROUNDS = 50;
@@ -85,7 +86,7 @@ export class OneProcess {
   async #decideIfOpen(id: string, decide: Decide): Promise<void> {
     const record = await this.setup.store.approvals?.load(id);
     try {
-      await this.decide({ ...decide(record?.toolName ?? ''), id });
+      await this.decide({ ...decide(record?.toolName ?? '', record?.kind), id });
     } catch (error) {
       if (!isSDKError(error, 'LOUSHO_APPROVAL_DECIDED')) throw error;
     }
