@@ -22,6 +22,9 @@ export interface McpCallParams {
   readonly name: string;
   readonly arguments?: Record<string, unknown>;
   readonly _meta?: Record<string, unknown>;
+  /** What a person answered, and what the server wanted back with it. */
+  readonly inputResponses?: Record<string, unknown>;
+  readonly requestState?: string;
 }
 /** A connected client: `Client` of `@modelcontextprotocol/client` 2.x, or of `@modelcontextprotocol/sdk` 1.x. */
 export interface McpClient {

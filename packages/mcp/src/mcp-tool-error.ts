@@ -9,7 +9,7 @@ export type McpToolErrorCode =
   | 'MCP_UNREACHABLE'
   /** The connection was lost after the call was sent. */
   | 'MCP_OUTCOME_UNKNOWN'
-  /** The tool wants something of the user that this package cannot ask for. */
+  /** In the middle of the call, the tool wants something that a person cannot be asked for. */
   | 'MCP_INPUT_REQUIRED'
   /** `close` was called. */
   | 'MCP_CLOSED';

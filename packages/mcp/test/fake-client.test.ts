@@ -1,7 +1,19 @@
 /** What does not need a server: names, rules, limits, and what a connection does. */
-import { ConfigurationError, type NeedsApproval, type ToolContext } from '@lousho/contract';
+import {
+  ConfigurationError,
+  isPersonQuestion,
+  type NeedsApproval,
+  type askPerson,
+  type ToolContext,
+} from '@lousho/contract';
 import { expect, it } from 'vitest';
-import { mcpTools, type McpClient, type McpToolInfo, type McpToolsOptions } from '../src/index.ts';
+import {
+  mcpTools,
+  type McpCallParams,
+  type McpClient,
+  type McpToolInfo,
+  type McpToolsOptions,
+} from '../src/index.ts';
 
 const inputSchema = { type: 'object' };
 
@@ -203,6 +215,94 @@ it('closes what it connected when the tools cannot be made', async () => {
   const client = fakeClient([{ name: 'a.b' }, { name: 'a_b' }]);
   await expect(mcpTools({ connect: () => client })).rejects.toThrow(ConfigurationError);
   expect(client.state.closes).toBe(1);
+});
+
+/* ── Input that a tool asks for ── */
+
+type Asked = ReturnType<typeof askPerson>;
+const wants = (properties: object, required: readonly string[] = Object.keys(properties)): object => ({
+  resultType: 'input_required',
+  inputRequests: {
+    form: {
+      method: 'elicitation/create',
+      params: { message: 'Tell me.', requestedSchema: { type: 'object', properties, required } },
+    },
+  },
+  requestState: 's1',
+});
+
+/** What a person is asked, one answer after the other, and what the server gets in the end. */
+async function interview(asked: object, answers: readonly string[]) {
+  const sent: McpCallParams[] = [];
+  const replies = [asked, { content: [] }];
+  const client = fakeClient([{}], () => replies.shift());
+  const { callTool } = client;
+  client.callTool = (params) => {
+    sent.push(params);
+    return callTool(params);
+  };
+  const [tool] = await mcpTools({ client });
+  const questions: Asked['question'][] = [];
+  let given = await tool?.execute({}, ctx);
+  for (const text of answers) {
+    if (!isPersonQuestion(given)) throw new Error('It does not ask.');
+    questions.push(given.question);
+    given = await tool?.execute({}, { ...ctx, answer: { text, state: given.state } });
+  }
+  return { questions, given, sent };
+}
+
+it.each<[string, object, readonly string[], unknown]>([
+  ['a text', { type: 'string' }, ['Ann'], 'Ann'],
+  ['a number, asking again for what is none', { type: 'integer' }, ['some', '3'], 3],
+  ['a yes', { type: 'boolean' }, ['Yes'], true],
+  ['one of a list', { enum: ['a', 'b'] }, ['B'], 'b'],
+  ['one of a list with titles', { oneOf: [{ const: 'x', title: 'The X' }] }, ['the x'], 'x'],
+  ['several of a list', { type: 'array', items: { enum: ['a', 'b', 'c'] } }, ['a, C'], ['a', 'c']],
+])('takes %s', async (_what, schema, answers, expected) => {
+  const { sent, questions } = await interview(wants({ it: schema }), answers);
+  expect(questions).toHaveLength(answers.length);
+  expect(sent).toHaveLength(2);
+  expect(sent[1]).toMatchObject({
+    inputResponses: { form: { action: 'accept', content: { it: expected } } },
+    requestState: 's1',
+  });
+});
+
+it('leaves out what is optional and not wanted', async () => {
+  const { sent } = await interview(wants({ a: { type: 'string' }, b: { type: 'string' } }, ['a']), [
+    'x',
+    '-',
+  ]);
+  expect(sent[1]?.inputResponses).toEqual({ form: { action: 'accept', content: { a: 'x' } } });
+});
+
+it('sends a person to an address, and goes on when that is done', async () => {
+  const params = { mode: 'url', message: 'Sign in.', url: 'https://example.com/in', elicitationId: 'e' };
+  const asked = {
+    resultType: 'input_required',
+    inputRequests: { sign: { method: 'elicitation/create', params } },
+  };
+  const { questions, sent } = await interview(asked, ['done']);
+  expect(questions[0]?.text).toContain('https://example.com/in');
+  expect(sent[1]?.inputResponses).toEqual({ sign: { action: 'accept' } });
+});
+
+it('refuses to ask a person for what only a client can give', async () => {
+  const asked = {
+    resultType: 'input_required',
+    inputRequests: { sample: { method: 'sampling/createMessage', params: {} } },
+  };
+  await expect(resultOf(asked)).rejects.toThrow('MCP_INPUT_REQUIRED');
+});
+
+it('starts over when the server does not know its own state any more', async () => {
+  const expired = Object.assign(new Error('Invalid or expired requestState'), { code: -32_602 });
+  const replies = [() => wants({ it: {} }), () => Promise.reject(expired), () => wants({ it: {} })];
+  const [tool] = await mcpTools({ client: fakeClient([{}], () => replies.shift()?.()) });
+  const first = (await tool?.execute({}, ctx)) as Asked;
+  const again = await tool?.execute({}, { ...ctx, answer: { text: 'x', state: first.state } });
+  expect(isPersonQuestion(again)).toBe(true);
 });
 
 /* ── Options ── */

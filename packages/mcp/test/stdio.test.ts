@@ -43,6 +43,21 @@ async function callOnce(tools: McpTools, name: string, args: JsonObject) {
   return toolCalls[0];
 }
 
+/** The server is dead, and its client has seen that. */
+async function killed(connected: Connected | undefined): Promise<void> {
+  if (connected === undefined) throw new Error('There is no connection.');
+  const { client, pid } = connected;
+  const closed = new Promise<void>((resolve) => {
+    const { onclose } = client;
+    client.onclose = () => {
+      onclose?.();
+      resolve();
+    };
+  });
+  process.kill(pid, 'SIGKILL');
+  await closed;
+}
+
 describe.each<Line>(['v1', 'v2'])('a client of line %s', (line) => {
   it('lists the tools of the reference server, and gives what they answer', async () => {
     const { tools } = await toolsOf(line, everything, { prefix: 'ev', approve: 'never' });
@@ -133,4 +148,46 @@ it('sends nothing once it is closed, and ends the server', async () => {
   expect(JSON.stringify(call?.result)).toContain('MCP_CLOSED');
   expect(ledgerLines(ledger)).toEqual([]);
   expect(() => process.kill(connections[0]?.pid ?? 0, 0)).toThrow('ESRCH');
+});
+
+describe('a tool that asks the user in the middle of its call', () => {
+  async function givenAsked() {
+    const ledger = path.join(temporaryFolder(), 'ledger');
+    const { tools, connections } = await toolsOf('v2', ledgerServer(ledger));
+    const provider = mockModel([{ toolCalls: [{ name: 'deploy', args: { env: 'prod' } }] }, 'Done.']);
+    const agent = createAgent({ provider, tools, store: memoryStore() });
+    const paused = await agent.send('Deploy.', { sessionId: 'ship' });
+    return { agent, ledger, connections, id: paused.approvalId ?? '' };
+  }
+
+  it('asks a person field by field, and goes on when all is answered, over a new server process too', async () => {
+    const { agent, ledger, connections, id } = await givenAsked();
+    const [first] = await agent.approvals.list();
+    expect(first).toMatchObject({
+      kind: 'question',
+      question: { text: 'Deploy to prod?\nconfirm: Really?', options: ['yes', 'no'], allowFreeText: false },
+    });
+    await killed(connections[0]);
+    const second = await agent.approvals.answer({ id, answer: 'yes' });
+    const [region] = await agent.approvals.list();
+    expect(region?.question).toMatchObject({ options: ['eu', 'us'] });
+    const third = await agent.approvals.answer({ id: second.approvalId ?? '', answer: 'EU' });
+    expect(ledgerLines(ledger)).toHaveLength(1);
+    const end = await agent.approvals.answer({ id: third.approvalId ?? '', answer: '-' });
+    expect(end.toolCalls[0]?.result).toBe('deploy done');
+    expect(ledgerLines(ledger).map(({ did }) => did)).toEqual(['ask', 'deploy']);
+    expect(ledgerLines(ledger)[1]?.args).toEqual({
+      env: 'prod',
+      confirm: true,
+      region: 'eu',
+      state: 'state of prod',
+    });
+  });
+
+  it('does not go on when the person declines', async () => {
+    const { agent, ledger, id } = await givenAsked();
+    const { toolCalls } = await agent.approvals.resolve({ id, approved: false });
+    expect(toolCalls[0]).toMatchObject({ kind: 'rejected' });
+    expect(ledgerLines(ledger)).toHaveLength(1);
+  });
 });

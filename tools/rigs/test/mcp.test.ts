@@ -92,6 +92,10 @@ const asks = (name: string, args: Record<string, boolean | number | string>): Mo
 });
 const send: Action = { type: 'send', text: 'Go.' };
 const resume: Action = { type: 'resume' };
+const resolve = (id: string, answer: string): Action => ({
+  type: 'resolve',
+  decision: { id, approved: true, answer },
+});
 
 it('does not pay twice when the agent dies between call and result', async () => {
   const world = newWorld();
@@ -123,4 +127,21 @@ it('pays once what was approved in one process, cut off in the next, and resumed
   const { toolCalls } = await world.run({ action: resume, responses: ['Done.'] });
   expect(toolCalls[0]).toMatchObject({ isError: true, kind: 'interrupted' });
   expect(world.ledger()).toHaveLength(1);
+});
+
+it('goes on in another process with what a tool asked the user in the first, and does it once', async () => {
+  const world = newWorld();
+  const asked = await world.run({ action: send, responses: [asks('deploy', { env: 'prod', hang: true })] });
+  expect(asked.approvals).toMatchObject([{ kind: 'question', toolName: 'deploy' }]);
+  let id = asked.approvalId ?? '';
+  for (const answer of ['yes', 'eu']) {
+    const next = await world.run({ action: resolve(id, answer), responses: [] });
+    expect(next.finishReason).toBe('awaiting-approval');
+    id = next.approvalId ?? '';
+  }
+  // The last answer reaches the server, which acts, and then the agent dies.
+  await world.runAndKill({ action: resolve(id, '-'), responses: [] }, 2);
+  const { toolCalls } = await world.run({ action: resume, responses: ['Done.'] });
+  expect(toolCalls[0]).toMatchObject({ kind: 'interrupted' });
+  expect(world.ledger().map(({ did }) => did)).toEqual(['ask', 'deploy']);
 });
