@@ -59,13 +59,17 @@ function choicesOf(schema: JsonObject): readonly Choice[] | undefined {
 }
 
 function listed({ enum: values, oneOf, anyOf }: JsonObject): readonly Choice[] | undefined {
-  if (Array.isArray(values)) return values.map((value: JsonValue) => ({ shown: String(value), value }));
+  if (Array.isArray(values)) return values.map((value: JsonValue) => ({ shown: shownAs(value), value }));
   const titled = oneOf ?? anyOf;
   if (!Array.isArray(titled)) return undefined;
   return titled.map((one: JsonValue) => {
     const { const: value = null, title = value } = one as JsonObject;
-    return { shown: String(title), value };
+    return { shown: shownAs(title), value };
   });
+}
+
+function shownAs(value: JsonValue): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 function readChoice(choices: readonly Choice[], given: string): ReadField {

@@ -235,11 +235,10 @@ const wants = (properties: object, required: readonly string[] = Object.keys(pro
 async function interview(asked: object, answers: readonly string[]) {
   const sent: McpCallParams[] = [];
   const replies = [asked, { content: [] }];
-  const client = fakeClient([{}], () => replies.shift());
-  const { callTool } = client;
-  client.callTool = (params) => {
+  const client = fakeClient([{}]);
+  client.callTool = async (params) => {
     sent.push(params);
-    return callTool(params);
+    return replies.shift();
   };
   const [tool] = await mcpTools({ client });
   const questions: Asked['question'][] = [];
