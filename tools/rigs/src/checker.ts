@@ -39,7 +39,7 @@ export function findViolations(evidence: Evidence): readonly Violation[] {
   return ruleNames.flatMap((rule) => [...rules[rule](facts)].map((text) => ({ rule, text })));
 }
 
-/** What holds for a run of its own and for a turn alike. The lease of a turn ends with its checkpoint, so take-overs cannot be told from the log. */
+/** What holds for a run of its own and for a turn alike. */
 const rulesOfTurns: readonly RuleName[] = [
   'G3: recorded results stand',
   'N1: calls begin once per cut',
@@ -48,6 +48,7 @@ const rulesOfTurns: readonly RuleName[] = [
   'G5: effects follow their save',
   'G4: responses are asked for once',
   'G13 G14: only the holder acts',
+  'L2 L4 L7: take-overs are due',
   'G15: saves are told truly',
   'nobody crashes',
 ];

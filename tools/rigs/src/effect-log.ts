@@ -13,7 +13,7 @@ interface InOperation extends Written {
   readonly op: string;
   readonly session: string;
 }
-interface UnderLease extends InOperation {
+export interface UnderLease extends InOperation {
   readonly fence: number;
 }
 /** An effect: `turnAt` is when the turn of the event loop began that it began in. The engine looks at its lease no earlier than that. */

@@ -1,5 +1,5 @@
 /** Who may act: one holder at a time, a take-over only from one that is gone, and nothing by those who were told no. */
-import type { LineOf } from '../effect-log.ts';
+import type { LineOf, UnderLease } from '../effect-log.ts';
 import { executionOf, groupBy, type Facts, type Indexed } from './evidence.ts';
 import { decisionsOf } from './state-rules.ts';
 
@@ -22,8 +22,8 @@ const CLOCK_GRAIN_MS = 5;
 
 /** A lease is taken when it was given back, when its run was deleted, when its holder died, or two periods after it was last renewed. */
 export function* takeOversAreDue(facts: Facts): Iterable<string> {
-  const renewals = groupBy(facts.all('lease.renewed'), executionOf);
-  const releases = new Map(facts.all('lease.releasing').map((line) => [executionOf(line), line.index]));
+  const renewals = groupBy(facts.all('lease.renewed'), leaseOf);
+  const releases = new Map(facts.all('lease.releasing').map((line) => [leaseOf(line), line.index]));
   const deletions = groupBy(facts.all('run.deleting'), ({ session }) => session);
   const ends = new Map(facts.all('op.ended').map(({ op, index }) => [op, index]));
   for (const [session, takings] of facts.allTakings) {
@@ -35,20 +35,25 @@ export function* takeOversAreDue(facts: Facts): Iterable<string> {
         continue;
       }
       const freeAt = Math.min(
-        releases.get(executionOf(held)) ?? Infinity,
+        releases.get(leaseOf(held)) ?? Infinity,
         (deletions.get(session) ?? []).find(({ index }) => index > held.index)?.index ?? Infinity,
         facts.goneAt(held.worker),
         ends.get(held.op) ?? Infinity,
       );
       const renewedAt = Math.max(
         held.askedAt,
-        ...(renewals.get(executionOf(held)) ?? []).map(({ askedAt }) => askedAt),
+        ...(renewals.get(leaseOf(held)) ?? []).map(({ askedAt }) => askedAt),
       );
       const waitedMs = taken.at - renewedAt;
       if (freeAt > taken.index && waitedMs < 2 * facts.evidence.leaseTtlMs - CLOCK_GRAIN_MS)
         yield `${session}: line ${taken.index} took the lease of ${held.op}, renewed ${Math.round(waitedMs)} ms before.`;
     }
   }
+}
+
+/** An operation may take the lease of one turn twice: given back when it found that the turn is not next, and again when it is. */
+function leaseOf(line: UnderLease): string {
+  return `${executionOf(line)} ${line.fence}`;
 }
 
 /** Codes that say: nothing happened. */
