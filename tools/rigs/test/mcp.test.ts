@@ -35,7 +35,8 @@ class World {
   /** What the server did, in order. */
   ledger(): readonly { readonly did: string; readonly key?: string; readonly args: unknown }[] {
     if (!fs.existsSync(this.#ledger)) return [];
-    const lines = fs.readFileSync(this.#ledger, 'utf8').trimEnd().split('\n');
+    // A line is there when its end is.
+    const lines = fs.readFileSync(this.#ledger, 'utf8').split('\n').slice(0, -1);
     return lines.map((line) => JSON.parse(line) as ReturnType<World['ledger']>[number]);
   }
 

@@ -97,7 +97,7 @@ export function temporaryFolder(): string {
   return fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'lousho-mcp-')));
 }
 
-/** What the ledger server did, in order. */
+/** What the ledger server did, in order. A line is there when its end is. */
 export function ledgerLines(
   file: string,
 ): { readonly did: string; readonly args: unknown; readonly key?: string }[] {
@@ -105,7 +105,7 @@ export function ledgerLines(
   return fs
     .readFileSync(file, 'utf8')
     .split('\n')
-    .filter((line) => line !== '')
+    .slice(0, -1)
     .map((line) => JSON.parse(line) as ReturnType<typeof ledgerLines>[number]);
 }
 
