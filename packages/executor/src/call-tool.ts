@@ -38,7 +38,7 @@ export type CallOutcome =
   /** Open: the run goes on elsewhere. Waits: calls inside of it are for a person. Propagated: it rejects the run instead. */
   | Exclude<TaskOutcome, { type: 'result' }>;
 
-export interface Asked extends PersonQuestion {
+interface Asked extends PersonQuestion {
   /** What it ran with, and will run with again. */
   readonly args: JsonValue;
 }
