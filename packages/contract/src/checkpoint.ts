@@ -1,5 +1,6 @@
 /** The one state of a run. Everything else about a run is a function of this value. */
 import type { ApprovalQuestion } from './approval.ts';
+import type { StoredBackgroundTask } from './background-task.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import type { Message, ToolResultPart } from './messages.ts';
 import type { Principal, ReachedLimit, RunConfig, RunEnd, StoredError } from './run.ts';
@@ -86,6 +87,8 @@ export interface CheckpointBase {
   /** Approvals of the last message's calls, decided ones included, until every call has a result. Call order. */
   readonly approvals: readonly CheckpointApproval[];
   readonly delegatedInFlight: readonly DelegatedInFlight[];
+  /** Tasks that this run gave in the background, in the order of their results; absent when there are none. */
+  readonly backgroundTasks?: readonly StoredBackgroundTask[];
   /** Who answers after a handoff; absent: the agent itself. */
   readonly activeAgent?: string;
   readonly fingerprint?: AgentFingerprint;

@@ -189,6 +189,11 @@ export {
   type StoreOptions,
   type DurabilityOptions,
 } from './store.ts';
+export {
+  type BackgroundTask,
+  type BackgroundTaskStatus,
+  type StoredBackgroundTask,
+} from './background-task.ts';
 export { type Dynamic, type HandoffTarget, type SubAgent } from './sub-agent.ts';
 export {
   type ModelCallInfo,

@@ -1,4 +1,5 @@
 /** What `send` and its like resolve with. */
+import type { BackgroundTask } from './background-task.ts';
 import type { JsonValue } from './json.ts';
 import type { Message } from './messages.ts';
 import type { ReachedLimit, RunEnd, ToolCallRecord } from './run.ts';
@@ -19,6 +20,8 @@ export interface ResultBase {
   /** Calls of this run, in call order. */
   readonly toolCalls: readonly ToolCallRecord[];
   readonly businessState?: JsonValue;
+  /** What became of the tasks that this run gave in the background; absent when it gave none. */
+  readonly backgroundTasks?: readonly BackgroundTask[];
 }
 interface NotPaused {
   readonly approvalId?: never;

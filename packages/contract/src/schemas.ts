@@ -21,6 +21,15 @@ const approvalQuestion = z.object({
   allowFreeText: z.boolean().optional(),
 });
 const reachedLimit = z.object({ name: z.string(), max: z.number(), used: z.number() });
+const backgroundTask = {
+  taskId: z.string(),
+  agent: z.string(),
+  status: z.enum(['queued', 'running', 'awaiting-approval', 'finished', 'failed', 'cancelled']),
+  elapsedMs: z.number().optional(),
+  error: z.string().optional(),
+  approvalId: z.string().optional(),
+  toolName: z.string().optional(),
+};
 const runEnd = z.enum(['stop', 'length', 'content-filter', 'other', 'max-steps', 'limit']);
 
 let made: ReturnType<typeof makeSchemas> | undefined;
@@ -92,6 +101,12 @@ function checkpointSchema({ modelUsage, runUsage }: UsageSchemas) {
     state: anyOrAbsent,
   });
 
+  const storedTaskSchema = z.object({
+    ...backgroundTask,
+    step: count,
+    index: count,
+    isOver: z.literal(true).optional(),
+  });
   const checkpointBase = z.object({
     version: count,
     runId: z.string(),
@@ -108,6 +123,7 @@ function checkpointSchema({ modelUsage, runUsage }: UsageSchemas) {
     startedToolCallIds: stringList,
     approvals: z.array(checkpointApprovalSchema),
     delegatedInFlight: z.array(z.object({ checkpointId: z.string(), usage: modelUsage })),
+    backgroundTasks: z.array(storedTaskSchema).optional(),
     activeAgent: z.string().optional(),
     fingerprint: z
       .object({
@@ -192,6 +208,7 @@ function sessionRecordSchema({ runUsage }: UsageSchemas) {
         runInput: z.object({ start: count, count }),
         finishReason: z.union([runEnd, z.literal('aborted')]),
         limit: reachedLimit.optional(),
+        backgroundTasks: z.array(z.object(backgroundTask)).optional(),
       })
       .optional(),
     savedAt: timestamp,

@@ -1,4 +1,5 @@
 /** The committed transcript of a conversation, saved by compare-and-swap. */
+import type { BackgroundTask } from './background-task.ts';
 import type { JsonValue } from './json.ts';
 import type { Message } from './messages.ts';
 import type { ReachedLimit, RunEnd } from './run.ts';
@@ -15,6 +16,7 @@ export interface TurnSummary {
   readonly runInput: { readonly start: number; readonly count: number };
   readonly finishReason: RunEnd | 'aborted';
   readonly limit?: ReachedLimit;
+  readonly backgroundTasks?: readonly BackgroundTask[];
 }
 export interface SessionRecord {
   readonly id: string;

@@ -100,6 +100,8 @@ const everyOption: OptionNames<AgentConfig> = {
   toolConcurrency: true,
   maxSteps: true,
   limits: true,
+  maxConcurrentTasks: true,
+  awaitBackgroundOnFinish: true,
   modelSettings: true,
   retry: true,
   fallbackModels: true,

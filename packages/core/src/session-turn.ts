@@ -14,6 +14,7 @@ import {
 import {
   isInstructions,
   knownSpend,
+  shownTasks,
   turnSpend,
   type Conversation,
   type ConversationState,
@@ -131,7 +132,7 @@ export class SessionTurn implements Conversation {
 }
 
 function summaryOf(checkpoint: Checkpoint): TurnSummary {
-  const { runId, agentName, activeAgent, stepIndex, runInput } = checkpoint;
+  const { runId, agentName, activeAgent, stepIndex, runInput, backgroundTasks } = checkpoint;
   const { finishReason = 'other' } = checkpoint as { readonly finishReason?: TurnSummary['finishReason'] };
   const limit = checkpoint.status === 'finished' ? checkpoint.limit : undefined;
   return {
@@ -143,6 +144,7 @@ function summaryOf(checkpoint: Checkpoint): TurnSummary {
     finishReason,
     ...(activeAgent === undefined ? undefined : { activeAgent }),
     ...(limit === undefined ? undefined : { limit }),
+    ...(backgroundTasks === undefined ? undefined : { backgroundTasks: shownTasks(backgroundTasks) }),
   };
 }
 

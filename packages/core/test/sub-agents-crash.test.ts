@@ -1,26 +1,13 @@
 /** A crash before and after each store call of runs that delegate: no sub-agent starts over, and nothing approved runs twice. */
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import {
-  classifyCheckpointId,
-  defineTool,
-  isSDKError,
-  type AgentStore,
-  type ApprovalRequest,
-  type ExecutionResult,
-  type HandoffTarget,
-  type LLMProvider,
-  type Ports,
-  type SubAgent,
-  type Tool,
-} from '@lousho/contract';
+import type { AgentStore, ExecutionResult, Ports } from '@lousho/contract';
 import { fileStore } from '@lousho/store-file';
 import { memoryStore } from '@lousho/store-memory';
 import { SqliteStore } from '@lousho/store-sqlite';
-import { mockModel, type MockResponse } from '@lousho/testing';
-import { crashSweep, type CrashReport, type CrashWorld } from '@lousho/testing/crash';
+import type { MockResponse } from '@lousho/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createAgent, type Agent } from '../src/index.ts';
+import { sweep, type Story } from './support/delegation-sweep.ts';
 import { temporaryFolder } from './support/world.ts';
 
 const stores: { readonly [name: string]: (folder: string) => (ports: Ports) => AgentStore } = {
@@ -32,106 +19,6 @@ const stores: { readonly [name: string]: (folder: string) => (ports: Ports) => A
   file: (folder) => (ports) =>
     fileStore(path.join(folder, ports.ids.random()), { ports, durability: 'process' }),
 };
-
-/** What one process has to make its agent of. */
-interface Making {
-  readonly tool: (name: string, options?: Partial<Pick<Tool, 'needsApproval' | 'onInterrupted'>>) => Tool;
-  /** Counts the answers that its process lived to get. */
-  readonly model: (script: readonly MockResponse[]) => LLMProvider;
-}
-interface Story {
-  agent(making: Making): {
-    readonly provider: LLMProvider;
-    readonly subagents: readonly SubAgent[];
-    readonly tools?: readonly Tool[];
-    readonly handoffs?: readonly HandoffTarget[];
-  };
-  readonly decide?: (request: ApprovalRequest) => boolean;
-  /** Sub-agents that work beside each other. */
-  readonly atOnce?: number;
-  check(end: {
-    readonly result: ExecutionResult;
-    readonly ran: (name: string) => number;
-    readonly isCrashed: boolean;
-  }): void;
-}
-
-async function sweep(story: Story, createStore: (ports: Ports) => AgentStore): Promise<CrashReport> {
-  let answers = 0;
-  let result: ExecutionResult | undefined;
-  return crashSweep({
-    createStore,
-    async run(world) {
-      if (world.restart === 0) answers = 0;
-      const agent = agentOf(story, world, () => (answers += 1));
-      result = await toEnd(agent, story);
-    },
-    check({ effects, crashPoint, checkpoints }) {
-      if (result === undefined) throw new Error('It has no result.');
-      const isCrashed = crashPoint !== undefined;
-      // Only the lead is left.
-      expect(checkpoints.map(({ sessionId }) => classifyCheckpointId(sessionId).kind)).toEqual(['run']);
-      expect(checkpoints[0]?.checkpoint?.delegatedInFlight).toEqual([]);
-      // A crash loses at most the responses that were on their way into the store: as many as there are sub-agents at once.
-      const lost = answers - result.usage.modelCalls;
-      expect(lost).toBeGreaterThanOrEqual(0);
-      expect(lost).toBeLessThanOrEqual(isCrashed ? (story.atOnce ?? 1) : 0);
-      expect(result.usage.outputTokens).toBe(result.usage.modelCalls);
-      story.check({ result, ran: (name) => effects.get(name) ?? 0, isCrashed });
-    },
-  });
-}
-
-function agentOf(story: Story, { store, ports, effect }: CrashWorld, onAnswer: () => void): Agent {
-  const parts = story.agent({
-    tool: (name, options) =>
-      defineTool({
-        name,
-        description: `Does ${name}.`,
-        input: { type: 'object' },
-        ...options,
-        execute() {
-          effect(name);
-          return `${name} done`;
-        },
-      }),
-    model(script) {
-      const model = mockModel(script, { answerBy: 'step', clock: ports.clock });
-      return {
-        providerId: model.providerId,
-        modelId: model.modelId,
-        async generate(request) {
-          const response = await model.generate(request);
-          onAnswer();
-          return response;
-        },
-      };
-    },
-  });
-  return createAgent({ store, ports, ...parts });
-}
-
-/** Starts or goes on; what waits is decided. */
-async function toEnd(agent: Agent, { decide = () => true }: Story): Promise<ExecutionResult> {
-  for (;;) {
-    const waiting = await sendOrWaiting(agent);
-    if (!Array.isArray(waiting)) return waiting as ExecutionResult;
-    for (const id of waiting as readonly string[]) {
-      const request = await agent.approvals.get(id);
-      if (request !== undefined) await agent.approvals.resolve({ id, approved: decide(request), by: 'ann' });
-    }
-  }
-}
-
-async function sendOrWaiting(agent: Agent): Promise<ExecutionResult | readonly string[]> {
-  try {
-    const result = await agent.send('go', { sessionId: 'order-7', inputId: 'input-1' });
-    return result.approvalIds ?? result;
-  } catch (error) {
-    if (isSDKError(error, 'LOUSHO_SESSION_AWAITING_APPROVAL')) return error.details.approvalIds;
-    throw error;
-  }
-}
 
 const task = (agent: string, prompt = `Work, ${agent}.`) => ({ name: 'task', args: { agent, prompt } });
 const calls = (...names: readonly string[]): MockResponse => ({ toolCalls: names.map((name) => ({ name })) });

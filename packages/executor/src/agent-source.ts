@@ -18,6 +18,7 @@ import {
   type ResolvedSubAgent,
 } from './resolved-agent.ts';
 import { DEFAULT_MAX_STEPS, resolveToolConcurrency } from './run-options.ts';
+import { taskControlTools } from './task-control-tools.ts';
 import { taskTool } from './task-tool.ts';
 import { ToolRegistry } from './tool-registry.ts';
 
@@ -85,7 +86,7 @@ function makeAgent(spec: AgentSpec, parts: ResolvedParts): ResolvedAgent {
     tools: new ToolRegistry([
       ...tools,
       ...ownTools,
-      ...(subagents.length === 0 ? [] : [taskTool(subagents)]),
+      ...(subagents.length === 0 ? [] : [taskTool(subagents), ...taskControlTools()]),
     ]).list(),
     taskRecords: spec.taskRecords,
     subagents: new Map(subagents.map((subagent) => [subagent.name, resolveSubAgent(subagent, spec, model)])),

@@ -11,6 +11,7 @@ import { fold } from './fold.ts';
 import { loadCheckpoint } from './load-checkpoint.ts';
 import { openCalls } from './next-action.ts';
 import type { Run } from './run.ts';
+import { openTasks, taskChildId } from './task-ledger.ts';
 import { failures } from './tool-result.ts';
 
 /** Read when it is asked for, as a decision of a sibling call changes it. @throws LOUSHO_CHECKPOINT_CORRUPT */
@@ -33,18 +34,20 @@ function withoutLaterCalls(checkpoint: Checkpoint, approvalId: string): Checkpoi
   return results.length === 0 ? checkpoint : fold(checkpoint, { type: 'results', results });
 }
 
-/** The state of a run that waits, with that of the sub-agents that it waits for. */
+/** The state of a run that waits, with that of the sub-agents that it waits for, or that work in the background. */
 export async function snapshotOf(
   { checkpointId, store }: Pick<Run, 'checkpointId' | 'store'>,
   checkpoint: Checkpoint,
 ): Promise<ApprovalSnapshot> {
   const checkpoints = [{ checkpointId, checkpoint }];
   // It grows while it is read: a sub-agent may wait for its own.
-  for (const { checkpoint: known } of checkpoints)
-    for (const childId of new Set(known.approvals.map((approval) => approval.childId))) {
+  for (const { checkpointId: id, checkpoint: known } of checkpoints) {
+    const inBackground = openTasks(known).map((task) => taskChildId(id, known, task));
+    for (const childId of new Set([...known.approvals.map((one) => one.childId), ...inBackground])) {
       const child = childId === undefined ? null : await loadCheckpoint(store, childId);
       if (childId !== undefined && child !== null)
         checkpoints.push({ checkpointId: childId, checkpoint: child });
     }
+  }
   return { checkpoints, remainingToolCalls: [] };
 }

@@ -14,6 +14,7 @@ import {
   type ToolResultPart,
 } from '@lousho/contract';
 import { runTask } from './child-run.ts';
+import { controlTasks } from './control-tasks.ts';
 import { handOver, type Takeover } from './hand-over.ts';
 import { handoffOf } from './handoff-tool.ts';
 import type { OpenCall } from './next-action.ts';
@@ -21,6 +22,7 @@ import { hookResult, toolHookContext, type PreparedCall } from './prepare-call.t
 import type { Run } from './run.ts';
 import { givenUp, unlessAborted } from './run-stop.ts';
 import type { TaskOutcome } from './task-result.ts';
+import { taskControlOf } from './task-control-tools.ts';
 import { isTaskTool, type TaskArgs } from './task-tool.ts';
 import { failureResult, failures, valueResult } from './tool-result.ts';
 
@@ -79,6 +81,8 @@ function traced(run: Run, open: OpenCall, ready: ReadyCall): Promise<CallOutcome
 function executeAny(run: Run, open: OpenCall, ready: ReadyCall): Promise<CallOutcome> {
   const handoff = handoffOf(ready.tool);
   if (handoff !== undefined) return handOver(run, open, handoff);
+  const control = taskControlOf(ready.tool, ready.parsedArgs);
+  if (control !== undefined) return controlTasks(run, open, control);
   return isTaskTool(ready.tool)
     ? runTask(run, open, ready.parsedArgs as TaskArgs)
     : execute(run, open, ready);

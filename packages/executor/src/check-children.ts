@@ -5,6 +5,7 @@ import {
   type Checkpoint,
   type CheckpointApproval,
   type CheckpointStore,
+  type ToolCallPart,
 } from '@lousho/contract';
 import { refusalsOf, type ResolvedDriftPolicy } from './agent-drift.ts';
 import { checkAgent } from './check-agent.ts';
@@ -12,6 +13,7 @@ import { loadCheckpoint } from './load-checkpoint.ts';
 import { openCalls } from './next-action.ts';
 import type { ResolvedAgent } from './resolved-agent.ts';
 import { savedContext } from './run-context.ts';
+import { givenTask, openTasks, taskChildId } from './task-ledger.ts';
 import { isTaskTool } from './task-tool.ts';
 
 export interface StoredChild {
@@ -34,20 +36,36 @@ export interface ChildrenCheck {
   readonly rejectedIds: ReadonlySet<string>;
 }
 
-/** Those that are stored for open calls. @throws LOUSHO_RESUME_TOOL_MISSING, LOUSHO_AGENT_DRIFT */
+/** Those that are stored for open calls, and those in the background. @throws LOUSHO_RESUME_TOOL_MISSING, LOUSHO_AGENT_DRIFT */
 export async function checkChildren(level: Level, check: ChildrenCheck): Promise<readonly StoredChild[]> {
-  const { checkpointId, stored, agent } = level;
-  const { runId, stepIndex: step } = stored;
   const children: StoredChild[] = [];
-  for (const { call, index } of openCalls(stored)) {
-    if (!isTaskTool(agent.tools.get(call.toolName))) continue;
-    const id = childCheckpointId(checkpointId, { runId, step, index });
+  for (const { id, toolCallId } of callsOf(level)) {
     const checkpoint = await loadCheckpoint(check.store, id);
     if (checkpoint === null) continue;
-    if (checkpoint.status === 'finished') children.push({ id, checkpoint, agent, children: [] });
-    else children.push(await checkChild(level, { id, checkpoint, toolCallId: call.toolCallId }, check));
+    if (checkpoint.status === 'finished') children.push({ id, checkpoint, agent: level.agent, children: [] });
+    else children.push(await checkChild(level, { id, checkpoint, toolCallId }, check));
   }
   return children;
+}
+
+/** Where they may be, and by which calls. */
+function callsOf({
+  checkpointId,
+  stored,
+  agent,
+}: Level): readonly Pick<StoredChild & ToolCallPart, 'id' | 'toolCallId'>[] {
+  const { runId, stepIndex: step } = stored;
+  const open = openCalls(stored).filter(({ call }) => isTaskTool(agent.tools.get(call.toolName)));
+  return [
+    ...open.map(({ call: { toolCallId }, index }) => ({
+      id: childCheckpointId(checkpointId, { runId, step, index }),
+      toolCallId,
+    })),
+    ...openTasks(stored).map((task) => ({
+      id: taskChildId(checkpointId, stored, task),
+      toolCallId: givenTask(stored, task)?.call.toolCallId ?? '',
+    })),
+  ];
 }
 
 async function checkChild(

@@ -37,6 +37,7 @@ async function driveOrFail(run: Run): Promise<ExecutionResult> {
     return result;
   } catch (error) {
     steps.end('error');
+    await run.background.suspend();
     throw await noteFailure(run, error);
   } finally {
     run.input.close();
@@ -50,10 +51,12 @@ async function driveRun(run: Run, steps: StepEvents): Promise<ExecutionResult> {
     const action = run.nextAction();
     switch (action.type) {
       case 'callModel':
+        run.background.goOn();
         steps.begin(checkpoint.stepIndex + 1);
         await takeResponse(run, await callModel(run), steps);
         break;
       case 'runTools':
+        run.background.goOn();
         steps.begin(checkpoint.stepIndex);
         await runTools(run, action.calls);
         if (run.openCalls().length === 0) steps.end();
@@ -69,8 +72,12 @@ async function driveRun(run: Run, steps: StepEvents): Promise<ExecutionResult> {
         run.fold({ type: 'inputJoined' });
         reportApplied(run);
         break;
+      case 'endTasks':
+        run.background.goOn();
+        await run.background.end();
+        break;
       case 'finish':
-        run.fold({ type: 'finished', finishReason: action.finishReason, limit: action.limit });
+        run.fold({ type: 'finished', finishReason: run.endOf(action.finishReason), limit: action.limit });
         // Held input starts a run of its own: one save, so that no crash leaves a finished run with input that nobody looks at.
         if (checkpoint.heldInput.length === 0) await finishRun(run);
         break;
@@ -130,6 +137,7 @@ async function takeResponse(run: Run, outcome: ModelOutcome, steps: StepEvents):
       const { message, finishReason, modelId, usage } = outcome;
       const results = hopelessResults(run, ownCalls(message));
       const { status } = run.fold({ type: 'modelResponse', message, finishReason, modelId, usage, results });
+      run.lastFinishReason = finishReason;
       if (status === 'finished') run.input.close();
       const text = textOf(message);
       if (text !== '') run.events.emit('text.done', { text });
@@ -154,6 +162,7 @@ async function stopRun(run: Run, stop: Stop, steps: StepEvents): Promise<Executi
     case 'abort':
       // Calls that did not begin never will.
       if (run.openCalls().length > 0) await runTools(run, run.openCalls());
+      await run.background.cancelAll();
       run.input.close();
       steps.end('aborted');
       await run.commit({ type: 'aborted', cutReply: run.isTurn ? run.cutReply : '' });

@@ -22,6 +22,7 @@ import {
   type ReachedLimit,
   type RunConfig,
   type RunEnd,
+  type StoredBackgroundTask,
   type StoredError,
   type ToolResultPart,
 } from '@lousho/contract';
@@ -37,6 +38,7 @@ import {
 import { refreshedMessages } from './instructions.ts';
 import { turnSpend } from './next-action.ts';
 import { none, withInputId } from './start-run.ts';
+import { openTasks, withTasks } from './task-ledger.ts';
 import { placeResults, recordResults, withChild, type RecordedResults } from './record-results.ts';
 
 /** What performing an action gave. */
@@ -69,6 +71,8 @@ export type Outcome =
   /** `takeover`: one of them is a handoff that took place. */
   | ({ readonly type: 'results'; readonly takeover?: TakeoverFacts | undefined } & RecordedResults)
   | { readonly type: 'childSpent'; readonly child: DelegatedInFlight }
+  /** It began, or came to rest. */
+  | { readonly type: 'taskMoved'; readonly task: StoredBackgroundTask }
   | {
       readonly type: 'paused';
       readonly approvals: readonly CheckpointApproval[];
@@ -137,6 +141,11 @@ function apply(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
         // What the sub-agent gets done is progress of the run, too.
         hasWorked(checkpoint, outcome.child) ? {} : keepFailure(checkpoint),
       );
+    case 'taskMoved':
+      return {
+        ...checkpoint,
+        backgroundTasks: withTasks(checkpoint.backgroundTasks ?? none, [outcome.task]),
+      };
     case 'paused':
       return withStatus(pause(checkpoint, outcome));
     case 'decided':
@@ -203,8 +212,9 @@ function startNextRun(
   checkpoint: Checkpoint,
   { runId, isTurn = false }: Extract<Outcome, { type: 'nextRun' }>,
 ): InProgressCheckpoint {
+  const { backgroundTasks: _ofThatRun, ...conversation } = inProgress(checkpoint, {});
   return {
-    ...inProgress(checkpoint, {}),
+    ...conversation,
     runId,
     messages: appendFrozen(checkpoint.messages, checkpoint.heldInput),
     runInput: { start: checkpoint.messages.length, count: checkpoint.heldInput.length },
@@ -272,7 +282,11 @@ function afterResponse(
     startedToolCallIds: none,
     approvals: none,
   };
-  const isLast = ownCalls(response.message).length === 0 && checkpoint.heldInput.length === 0;
+  // Tasks in the background are ended first; only then the run is over.
+  const isLast =
+    ownCalls(response.message).length === 0 &&
+    checkpoint.heldInput.length === 0 &&
+    openTasks(checkpoint).length === 0;
   if (!isLast) return withStatus(placeResults(next));
   const { finishReason } = response;
   return finish(next, {

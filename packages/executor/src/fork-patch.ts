@@ -13,6 +13,7 @@ import {
   type InProgressCheckpoint,
   type JsonValue,
   type Message,
+  type StoredBackgroundTask,
   type ToolResultPart,
   type UserMessage,
 } from '@lousho/contract';
@@ -20,6 +21,7 @@ import { inputMessages } from './accept-input.ts';
 import { content, type Content } from './checkpoint-status.ts';
 import { knownSpend, openCalls } from './next-action.ts';
 import { placeResults } from './record-results.ts';
+import { givenTask } from './task-ledger.ts';
 import { transcriptProblem } from './valid-transcript.ts';
 
 /** Applied in this order. */
@@ -63,8 +65,21 @@ export function forkedCheckpoint(
   if (patch.toolResult !== undefined) fork = withResult(fork, patch.toolResult);
   if (patch.appendInput !== undefined)
     fork = { ...fork, heldInput: appendFrozen(fork.heldInput, userMessages(patch.appendInput)) };
+  fork = withTasksAnew(fork);
   // Nobody has executed it yet: recovery leaves it to whoever made it.
   return freezeFresh({ ...fork, status: 'in-progress', startsWithoutProgress: 0 });
+}
+
+/** Their sub-agents are the source's: those of the fork begin anew. A task whose call was taken out of the transcript is none. */
+function withTasksAnew({ backgroundTasks, ...fork }: Content): Content {
+  if (backgroundTasks === undefined) return fork;
+  const kept = backgroundTasks.flatMap((task): StoredBackgroundTask[] => {
+    if (task.isOver) return [task];
+    const { taskId, agent, step, index } = task;
+    const isGiven = givenTask({ ...fork, status: 'in-progress' }, task) !== undefined;
+    return isGiven ? [{ taskId, agent, step, index, status: 'queued' }] : [];
+  });
+  return { ...fork, backgroundTasks: kept };
 }
 
 /* ── The transcript ── */

@@ -8,6 +8,7 @@ import type { ResolvedAgent } from './resolved-agent.ts';
 import type { Run } from './run.ts';
 import { savedContext } from './run-context.ts';
 import { givenUp, unlessAborted } from './run-stop.ts';
+import { openTasks } from './task-ledger.ts';
 import { failureResult, failures } from './tool-result.ts';
 
 /** Who answers from now on. */
@@ -63,7 +64,14 @@ export function refusedHandoff(
   call: ToolCallPart,
   handoff: Handoff | undefined,
 ): ToolResultPart | undefined {
-  if (handoff === undefined || handoffCount(checkpoint) < handoff.max) return undefined;
+  if (handoff === undefined) return undefined;
+  // Who takes over has other sub-agents, and could neither await nor cancel them.
+  const tasks = openTasks(checkpoint).map(({ taskId }) => taskId);
+  if (tasks.length > 0)
+    return failureResult(call, 'not-run', {
+      error: `Tasks are in the background: ${tasks.join(', ')}. Await or cancel them, then hand the conversation over.`,
+    });
+  if (handoffCount(checkpoint) < handoff.max) return undefined;
   return failureResult(call, 'not-run', {
     error: `The conversation was handed over ${handoff.max} times for this input, and is not handed over again. Go on with it.`,
   });

@@ -15,6 +15,7 @@ import {
   type RunUsage,
   type ToolCallPart,
 } from '@lousho/contract';
+import { openTasks } from './task-ledger.ts';
 
 export type NextAction =
   | { readonly type: 'callModel' }
@@ -23,6 +24,8 @@ export type NextAction =
   | { readonly type: 'waitForApproval'; readonly approvals: readonly CheckpointApproval[] }
   /** Held-back input enters the transcript: every call has its result. */
   | { readonly type: 'joinInput' }
+  /** The run could end, but tasks of it are in the background. */
+  | { readonly type: 'endTasks' }
   | { readonly type: 'finish'; readonly finishReason: RunEnd; readonly limit?: ReachedLimit }
   /** The run is over, but input that it took waits: the session goes on with a run of its own for it. */
   | { readonly type: 'startNextRun' }
@@ -47,6 +50,11 @@ export interface SessionLimits {
 }
 
 export function nextAction(checkpoint: Checkpoint, policy: StepPolicy): NextAction {
+  const action = withoutTasks(checkpoint, policy);
+  return action.type === 'finish' && openTasks(checkpoint).length > 0 ? { type: 'endTasks' } : action;
+}
+
+function withoutTasks(checkpoint: Checkpoint, policy: StepPolicy): NextAction {
   if (checkpoint.status === 'finished')
     return { type: checkpoint.heldInput.length > 0 ? 'startNextRun' : 'done' };
   const calls = openCalls(checkpoint);

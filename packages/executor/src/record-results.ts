@@ -11,9 +11,11 @@ import {
   type JsonValue,
   type LastStep,
   type Message,
+  type StoredBackgroundTask,
   type ToolResultPart,
 } from '@lousho/contract';
 import { none } from './start-run.ts';
+import { withTasks } from './task-ledger.ts';
 
 export interface RecordedResults {
   readonly results: readonly ToolResultPart[];
@@ -21,6 +23,8 @@ export interface RecordedResults {
   readonly businessState?: JsonValue;
   /** Sub-agents that ended with these results: what they spent. */
   readonly delegated?: readonly { readonly checkpointId: string; readonly usage: DelegatedUsage }[];
+  /** Background tasks that these results gave, or that are over with them. */
+  readonly tasks?: readonly StoredBackgroundTask[];
 }
 
 export function recordResults(checkpoint: Checkpoint, outcome: RecordedResults): Checkpoint {
@@ -38,6 +42,9 @@ export function recordResults(checkpoint: Checkpoint, outcome: RecordedResults):
         : [...checkpoint.settledResults, ...outcome.results],
     usage,
     delegatedInFlight,
+    ...(outcome.tasks === undefined
+      ? undefined
+      : { backgroundTasks: withTasks(checkpoint.backgroundTasks ?? none, outcome.tasks) }),
     ...('businessState' in outcome ? { businessState: outcome.businessState } : undefined),
   });
 }

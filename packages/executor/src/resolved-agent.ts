@@ -12,6 +12,7 @@ import {
 } from '@lousho/contract';
 import { fingerprintOf } from './agent-fingerprint.ts';
 import type { Engine } from './run-options.ts';
+import { isTaskControlTool } from './task-control-tools.ts';
 import { isTaskTool } from './task-tool.ts';
 
 export interface ResolvedAgent {
@@ -70,7 +71,9 @@ export function resolveAgent(parts: AgentParts): ResolvedAgent {
   );
   const model = parts.model ?? parts.provider.modelId;
   // A new sub-agent makes no other agent: each has a fingerprint of its own.
-  const ownTools = llmTools.filter(({ name }) => !isTaskTool(tools.get(name)));
+  const ownTools = llmTools.filter(
+    ({ name }) => !isTaskTool(tools.get(name)) && !isTaskControlTool(tools.get(name)),
+  );
   let fingerprint: Promise<AgentFingerprint> | undefined;
   return {
     name: parts.name,

@@ -61,6 +61,10 @@ export interface EngineOptions {
   readonly maxSteps?: number | undefined;
   /** Checked before each model call; reaching one ends the run with `limit`. */
   readonly limits?: RunLimits | undefined;
+  /** Tasks of one run that are worked on in the background at a time, default 3. The others are queued. */
+  readonly maxConcurrentTasks?: number | undefined;
+  /** Whether a run that could end waits for its tasks in the background instead of cancelling them. Default `false`. */
+  readonly awaitBackgroundOnFinish?: boolean | undefined;
   readonly modelSettings?: ModelSettings | undefined;
   readonly retry?: RetryOptions | undefined;
   /**
@@ -124,6 +128,8 @@ export interface Engine {
   readonly limits: RunLimits;
   /** Of a turn: what the whole session may spend, and what it had spent before the turn. */
   readonly sessionLimits?: SessionLimits | undefined;
+  readonly maxConcurrentTasks: number;
+  readonly awaitBackgroundOnFinish: boolean;
   readonly modelSettings: ModelSettings;
   readonly retry: { readonly maxRetries: number; readonly delayMs: number; readonly maxDelayMs: number };
   readonly fallbackModels: readonly LLMProvider[];
@@ -148,6 +154,8 @@ export function resolveEngine(options: EngineOptions): Engine {
     toolConcurrency = 'unbounded',
     maxSteps = DEFAULT_MAX_STEPS,
     limits = {},
+    maxConcurrentTasks = 3,
+    awaitBackgroundOnFinish = false,
     retry = {},
     fallbackModels = [],
     onAgentDrift = 'warn',
@@ -156,6 +164,10 @@ export function resolveEngine(options: EngineOptions): Engine {
   requireDriftPolicy(onAgentDrift);
   if (options.approvalTtlMs !== undefined) requireAbove('approvalTtlMs', options.approvalTtlMs, 0);
   requireLimits(limits);
+  requireWholeNumber('maxConcurrentTasks', maxConcurrentTasks, 1);
+  const whenFinished: unknown = awaitBackgroundOnFinish;
+  if (typeof whenFinished !== 'boolean')
+    refuseOption('awaitBackgroundOnFinish', whenFinished, 'true or false');
   for (const option of ['onEvent', 'sandboxExecute'] as const)
     if (options[option] !== undefined) requireFunction(option, options[option]);
   for (const option of ['modelSettings', 'telemetry'] as const)
@@ -166,6 +178,8 @@ export function resolveEngine(options: EngineOptions): Engine {
     toolConcurrency: resolveToolConcurrency(toolConcurrency),
     maxSteps,
     limits,
+    maxConcurrentTasks,
+    awaitBackgroundOnFinish,
     modelSettings: options.modelSettings ?? {},
     retry: resolveRetry(retry),
     fallbackModels: resolveFallbackModels(fallbackModels),

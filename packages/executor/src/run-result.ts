@@ -2,15 +2,18 @@
 import {
   callRecords,
   lastAssistantText,
+  type BackgroundTask,
   type Checkpoint,
   type ExecutionResult,
   type FinishedCheckpoint,
   type FinishedResult,
   type ResultBase,
+  type StoredBackgroundTask,
   type TurnSummary,
 } from '@lousho/contract';
 import type { ConversationState } from './conversation.ts';
 import { knownSpend } from './next-action.ts';
+import { shownTasks } from './task-ledger.ts';
 
 export function pausedOrFinished(
   checkpoint: Exclude<Checkpoint, { status: 'in-progress' }>,
@@ -55,7 +58,7 @@ type ResultFacts = Pick<
   | 'delegatedInFlight'
   | 'runInput'
   | 'businessState'
->;
+> & { readonly backgroundTasks?: readonly (BackgroundTask & Partial<StoredBackgroundTask>)[] };
 
 function finishedResult(
   checkpoint: ResultFacts & Pick<FinishedCheckpoint, 'finishReason' | 'limit'>,
@@ -82,7 +85,7 @@ export function abortedResult(
 }
 
 function resultBase(checkpoint: ResultFacts, sessionId: string | undefined): ResultBase {
-  const { runId, agentName, activeAgent, messages, stepIndex, businessState } = checkpoint;
+  const { runId, agentName, activeAgent, messages, stepIndex, businessState, backgroundTasks } = checkpoint;
   return {
     runId,
     ...(sessionId === undefined ? undefined : { sessionId }),
@@ -93,6 +96,9 @@ function resultBase(checkpoint: ResultFacts, sessionId: string | undefined): Res
     usage: knownSpend(checkpoint),
     toolCalls: Object.freeze(callRecords(messages.slice(checkpoint.runInput.start))),
     ...(businessState === undefined ? undefined : { businessState }),
+    ...(backgroundTasks === undefined
+      ? undefined
+      : { backgroundTasks: Object.freeze(shownTasks(backgroundTasks)) }),
   };
 }
 

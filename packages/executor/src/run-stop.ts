@@ -21,6 +21,7 @@ export class RunStop {
   readonly #unwanted = new AbortController();
   readonly #abandoned = new AbortController();
   #stop: Stop | undefined;
+  #isSuspended = false;
   #isDisposed = false;
   /** Timers and listeners. */
   readonly #leftBehind: (() => void)[] = [];
@@ -53,6 +54,8 @@ export class RunStop {
   }
 
   abort(reason: unknown): void {
+    // Whoever waits for a suspended run to come to rest waits no longer than for an aborted one.
+    if (this.#isSuspended) this.#abandonIn(ABORT_GRACE_MS, reason);
     if (this.#stop !== undefined) return;
     this.#stop = { type: 'abort', reason };
     this.#requested.abort(reason);
@@ -75,6 +78,15 @@ export class RunStop {
     this.#requested.abort(reason);
     this.#abandonIn(timeoutMs, reason);
     for (const inner of this.#inner) inner.shutDown(timeoutMs);
+  }
+
+  /** The run around it comes to rest: what runs may end in its own time, the rest is for whoever goes on. */
+  suspend(): void {
+    if (this.#stop !== undefined) return;
+    this.#stop = { type: 'shutdown' };
+    this.#isSuspended = true;
+    this.#requested.abort(new SDKError('LOUSHO_SHUTDOWN', {}));
+    for (const inner of this.#inner) inner.suspend();
   }
 
   /** The stop of a run inside this one: it stops with it, and by itself. */

@@ -1,5 +1,5 @@
 /** The open calls of a step: which run, in which order, how many at a time; their results recorded as they settle. */
-import type { DelegatedInFlight, DelegatedUsage, ToolCallPart, ToolResultPart } from '@lousho/contract';
+import type { DelegatedInFlight, ToolCallPart, ToolResultPart } from '@lousho/contract';
 import { pauseForApproval, type GatedCall } from './approval-gate.ts';
 import { callTool, type CallOutcome, type ReadyCall } from './call-tool.ts';
 import { isTaskCall, removeChildren } from './child-leftovers.ts';
@@ -9,6 +9,7 @@ import { approvalOfCall, type OpenCall } from './next-action.ts';
 import { prepareCall, type PreparedCall } from './prepare-call.ts';
 import type { Run } from './run.ts';
 import { errorEvent } from './run-events.ts';
+import { endedFacts } from './task-ledger.ts';
 import { failures, withAudits } from './tool-result.ts';
 
 /**
@@ -72,8 +73,8 @@ class ToolBatch {
   readonly #begun = new Set<number>();
   /** By call position: the first in call order is what the run rejects with. */
   readonly #rejections = new Map<number, unknown>();
-  /** By call position: what its sub-agent spent. */
-  readonly #spent = new Map<number, DelegatedUsage>();
+  /** By call position: what its sub-agent spent, and what became of tasks in the background. */
+  readonly #outcomes = new Map<number, Extract<CallOutcome, { type: 'result' }>>();
   /** Sub-agents whose results are on their way into the checkpoint. */
   readonly #endedChildren = new Set<string>();
   #takeover: Takeover | undefined;
@@ -142,6 +143,8 @@ class ToolBatch {
     const first = [...this.#rejections.keys()].sort((a, b) => a - b)[0];
     const { stop } = this.run;
     if (first !== undefined && stop.current?.type !== 'abort') throw this.#rejections.get(first);
+    if (this.#gated.length === 0) return;
+    await this.run.background.suspend();
     if (this.#mayPause()) await pauseForApproval(this.run, this.#gated);
   }
 
@@ -193,7 +196,7 @@ class ToolBatch {
           this.#gated.push({ ...open, kind: inside.approval.kind, args: inside.args, inside });
         return;
       case 'result':
-        if (outcome.spent !== undefined) this.#spent.set(open.index, outcome.spent);
+        this.#outcomes.set(open.index, outcome);
         if (outcome.businessState !== undefined) this.run.businessState = outcome.businessState;
         if (outcome.hookError !== undefined) this.#rejections.set(open.index, outcome.hookError);
         this.#settle(open, outcome.result, outcome.replacedByHook, startedMs);
@@ -228,7 +231,13 @@ class ToolBatch {
     this.#settledNow = [];
     const { run } = this;
     const businessState = run.changedState();
-    const delegated = settled.flatMap(({ open }) => this.#endTask(open));
+    const tasks = endedFacts(
+      run,
+      settled.flatMap(({ open }) => this.#outcomes.get(open.index)?.ended ?? []),
+    );
+    const given = settled.flatMap(({ open }) => this.#outcomes.get(open.index)?.given ?? []);
+    for (const task of tasks.tasks) this.#endedChildren.add(run.childId(task.index, task.step));
+    const delegated = [...tasks.delegated, ...settled.flatMap(({ open }) => this.#endTask(open))];
     const takeover = this.#takeover;
     const from = run.agent.name;
     run.fold({
@@ -236,6 +245,7 @@ class ToolBatch {
       results: settled.map(({ result }) => result),
       ...(takeover && { takeover: takeoverFacts(run.checkpoint, run.source.name, takeover) }),
       ...(delegated.length === 0 ? undefined : { delegated }),
+      ...(given.length + tasks.tasks.length === 0 ? undefined : { tasks: [...given, ...tasks.tasks] }),
       ...(businessState === undefined ? undefined : { businessState }),
     });
     if (takeover !== undefined) {
@@ -244,6 +254,7 @@ class ToolBatch {
       const toolCallId = settled[0]?.result.toolCallId ?? '';
       run.events.emit('handoff', { from, to: takeover.agent.name, toolCallId });
     }
+    run.background.goOn();
     this.#lastSave = run.writer.save().catch((error: unknown) => {
       this.#saveError ??= { error };
     });
@@ -252,11 +263,13 @@ class ToolBatch {
   /** The call has its result, from its sub-agent or without it: what that spent is counted in the same save, and its checkpoint goes behind it. */
   #endTask({ call, index }: OpenCall): readonly DelegatedInFlight[] {
     const { run } = this;
-    if (!isTaskCall(run, call)) return [];
+    // In the background it only begins now.
+    const outcome = this.#outcomes.get(index);
+    if (!isTaskCall(run, call) || outcome?.given !== undefined) return [];
     const checkpointId = run.childId(index);
     const known = run.checkpoint.delegatedInFlight.find((child) => child.checkpointId === checkpointId);
     if (this.#begun.has(index) || run.mayHaveBegun()) this.#endedChildren.add(checkpointId);
-    const usage = this.#spent.get(index) ?? known?.usage;
+    const usage = outcome?.spent ?? known?.usage;
     return usage === undefined ? [] : [{ checkpointId, usage }];
   }
 

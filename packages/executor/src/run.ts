@@ -9,8 +9,11 @@ import {
   type ExecutionResult,
   type JsonValue,
   type Message,
+  type ModelFinishReason,
+  type RunEnd,
   type SegmentInfo,
 } from '@lousho/contract';
+import { BackgroundTasks } from './background-tasks.ts';
 import type { CheckpointWriter } from './checkpoint-writer.ts';
 import type { Outcome } from './fold.ts';
 import { nextAction, openCalls, tightest, type NextAction, type OpenCall } from './next-action.ts';
@@ -75,6 +78,8 @@ export class Run {
   readonly leftovers = new Set<string>();
   /** What was said in tasks that no store keeps, by their records' ids. */
   readonly tasks = new Map<string, readonly Message[]>();
+  /** What it gave to sub-agents in the background. */
+  readonly background: BackgroundTasks;
   readonly isTurn: boolean;
   #agent: ResolvedAgent;
   readonly #ranBefore: boolean;
@@ -85,6 +90,8 @@ export class Run {
   #segmentId: string | undefined;
   /** The caller's state as tools see and change it; recorded with the next results. */
   businessState: JsonValue | undefined;
+  /** Why the model ended its last response. */
+  lastFinishReason: ModelFinishReason = 'stop';
   /** What was heard of a reply that an abort cut. */
   cutReply = '';
 
@@ -112,6 +119,7 @@ export class Run {
     this.#linkTo = traceparent;
     this.#lease = parts.lease;
     this.businessState = this.#knownState();
+    this.background = new BackgroundTasks(this);
   }
 
   get checkpoint(): Checkpoint {
@@ -137,6 +145,12 @@ export class Run {
     });
   }
 
+  /** Of a run that ended its tasks behind its last response: what that said. Not stored, so after a crash in between it is `stop`. */
+  endOf(reason: RunEnd): RunEnd {
+    const { lastFinishReason: last } = this;
+    return reason === 'stop' && last !== 'tool-calls' ? last : reason;
+  }
+
   openCalls(): readonly OpenCall[] {
     return openCalls(this.checkpoint);
   }
@@ -157,17 +171,17 @@ export class Run {
     return this.writer.save();
   }
 
-  /** The approval of the call at this place of the last step. */
-  approvalId(index: number): string {
-    const { runId, stepIndex: step } = this.checkpoint;
+  /** The approval of the call at this place, of the last step by default. */
+  approvalId(index: number, step = this.checkpoint.stepIndex): string {
+    const { runId } = this.checkpoint;
     return this.task === undefined
       ? approvalIdOf(this.checkpointId, { runId, step, index })
       : approvalIdInside(this.task.approvalId, { step, index });
   }
 
-  /** Where the sub-agent is stored that the call at this place of the last step runs. */
-  childId(index: number): string {
-    const { runId, stepIndex: step } = this.checkpoint;
+  /** Where the sub-agent is stored that the call at this place runs, of the last step by default. */
+  childId(index: number, step = this.checkpoint.stepIndex): string {
+    const { runId } = this.checkpoint;
     return childCheckpointId(this.checkpointId, { runId, step, index });
   }
 

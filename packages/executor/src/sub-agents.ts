@@ -1,13 +1,8 @@
 /** Whether sub-agents can be used, said by their names: wrong ones are refused when the agent is made, not when a model first calls one. */
-import {
-  ConfigurationError,
-  requireKnownOptions,
-  type SubAgent,
-  type Tool,
-  type OptionNames,
-} from '@lousho/contract';
+import { requireKnownOptions, type SubAgent, type Tool, type OptionNames } from '@lousho/contract';
 import { refuseOption, requireObject, requireText, requireWholeNumber } from './require-option.ts';
 import { requireLimits, resolveToolConcurrency } from './run-options.ts';
+import { TASK_CONTROL_NAMES } from './task-control-tools.ts';
 import { TASK } from './task-tool.ts';
 
 /** How deep `task` may nest unless the agent says otherwise. */
@@ -42,7 +37,7 @@ function requireBelow(
   const option = `${prefix}subagents`;
   const given: unknown = subagents;
   if (!Array.isArray(given)) refuseOption(option, given, 'a list of sub-agents');
-  if (subagents.length > 0) requireNoTaskTool(`${prefix}tools`, tools);
+  if (subagents.length > 0) requireFreeNames(`${prefix}tools`, tools);
   const names = new Set<string>();
   for (const [index, subagent] of subagents.entries()) {
     requireObject(`${option}[${index}]`, subagent, 'an object with name and description');
@@ -90,11 +85,15 @@ function requireTools(option: string, tools: readonly Tool[]): void {
   }
 }
 
-function requireNoTaskTool(option: string, tools: SubAgent['tools']): void {
-  if (!Array.isArray(tools) || !(tools as readonly Tool[]).some((tool) => tool?.name === TASK)) return;
-  throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
-    option,
-    got: TASK,
-    want: `a list without "${TASK}": with sub-agents this is the name of the tool that calls them`,
-  });
+const taken: ReadonlySet<string> = new Set([TASK, ...TASK_CONTROL_NAMES]);
+
+function requireFreeNames(option: string, tools: SubAgent['tools']): void {
+  if (!Array.isArray(tools)) return;
+  const clash = (tools as readonly (Tool | null)[]).find((tool) => taken.has(tool?.name ?? ''));
+  if (clash)
+    refuseOption(
+      option,
+      clash.name,
+      `a list without "${clash.name}": with sub-agents this is the name of a tool for them`,
+    );
 }

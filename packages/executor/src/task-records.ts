@@ -9,6 +9,7 @@ import {
   type JsonObject,
   type Message,
   type SessionStore,
+  type ToolResultPart,
 } from '@lousho/contract';
 import { sha256 } from './agent-fingerprint.ts';
 import type { Run } from './run.ts';
@@ -20,6 +21,10 @@ export interface TaskRef {
   readonly agent: string;
   /** Where it is kept; absent: it cannot be gone on with. */
   readonly record?: string;
+  /** The result says that it began, and no more. */
+  readonly isBackground?: true;
+  /** Where that is kept which it goes on with. */
+  readonly goesOnWith?: string;
 }
 
 /** `task_1`, `task_2`, ...: the tasks of a conversation in the order in which the model gave them. */
@@ -47,25 +52,37 @@ export function taskIdIn(args: unknown): string | undefined {
 /** As the conversation shows it last: a task of another conversation is not in it. */
 export function findTask(messages: readonly Message[], taskId: string): TaskRef | undefined {
   let found: TaskRef | undefined;
-  for (const { call, result } of answeredCalls(messages)) {
-    const task = result.providerMetadata?.lousho?.task as TaskRef | undefined;
-    if (call.toolName === TASK && task?.taskId === taskId) found = task;
-  }
+  for (const { result } of answeredCalls(messages))
+    for (const task of refsIn(result)) if (task.taskId === taskId) found = task;
   return found;
+}
+
+/** The task that the result of a `task` call names. */
+export function refOf({ providerMetadata }: ToolResultPart): TaskRef | undefined {
+  return providerMetadata?.lousho?.task as TaskRef | undefined;
+}
+
+/** One answer comes with its call; those of tasks in the background come together. */
+function refsIn(result: ToolResultPart): readonly TaskRef[] {
+  const own = refOf(result);
+  const awaited = result.providerMetadata?.lousho?.tasks as readonly TaskRef[] | undefined;
+  return own === undefined ? (awaited ?? []) : [own];
 }
 
 /** Where the tasks of a conversation are kept. */
 export function taskRecordsIn(messages: readonly Message[]): readonly string[] {
   const ids: string[] = [];
-  for (const { result } of answeredCalls(messages)) {
-    const task = result.providerMetadata?.lousho?.task as TaskRef | undefined;
-    if (task?.record !== undefined) ids.push(task.record);
-  }
+  for (const { result } of answeredCalls(messages))
+    for (const { record } of refsIn(result)) if (record !== undefined) ids.push(record);
   return ids;
 }
 
 export function metadataOf(task: TaskRef): { readonly lousho: JsonObject } {
   return { lousho: { task: { ...task } } };
+}
+
+export function metadataOfAll(tasks: readonly TaskRef[]): { readonly lousho: JsonObject } {
+  return { lousho: { tasks: tasks.map((task) => ({ ...task })) } };
 }
 
 /** Where it is kept, or `undefined` when it is too large for that: then nobody goes on with it, which is no reason to lose its result. */

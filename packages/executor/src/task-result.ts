@@ -8,6 +8,7 @@ import {
   type ExecutionResult,
   type FinishReason,
   type JsonValue,
+  type StoredBackgroundTask,
   type ToolCallPart,
   type ToolResultPart,
 } from '@lousho/contract';
@@ -26,6 +27,10 @@ export type TaskOutcome =
       readonly spent?: DelegatedUsage | undefined;
       /** The caller's state, if its tools changed it. */
       readonly businessState?: JsonValue | undefined;
+      /** In the background: the call has its result, and the task begins. */
+      readonly given?: StoredBackgroundTask;
+      /** Tasks in the background that are over with this result. */
+      readonly ended?: readonly StoredBackgroundTask[];
     }
   /** Calls inside it wait for a person, so this one does. */
   | { readonly type: 'waits'; readonly pauses: readonly InnerPause[] }
@@ -81,7 +86,7 @@ export async function outcomeOf(run: Run, result: ExecutionResult, about: TaskFa
 /** Of these ends a conversation can go on. */
 const keptReasons: ReadonlySet<FinishReason> = new Set(['stop', 'length', 'max-steps']);
 
-function whyNotFinished(result: ExecutionResult): string | undefined {
+export function whyNotFinished(result: ExecutionResult): string | undefined {
   switch (result.finishReason) {
     case 'aborted':
       return 'was stopped with the run';
@@ -134,7 +139,14 @@ export async function outcomeOfError(run: Run, error: unknown, about: TaskFacts)
   }
 }
 
+/** A task in the background goes on with another one, and that was pruned before it began. */
+export class TaskForgotten extends Error {}
+
 /** Its model does not answer, or it cannot be made. */
-function isOwnFailure(error: unknown): boolean {
-  return error instanceof LLMProviderError || isSDKError(error, 'LOUSHO_CONFIG_RESOLVER_FAILED');
+export function isOwnFailure(error: unknown): boolean {
+  return (
+    error instanceof LLMProviderError ||
+    error instanceof TaskForgotten ||
+    isSDKError(error, 'LOUSHO_CONFIG_RESOLVER_FAILED')
+  );
 }

@@ -10,6 +10,7 @@ export interface TaskArgs {
   readonly prompt: string;
   /** Of an earlier task, which it goes on with. */
   readonly taskId?: string;
+  readonly background?: boolean;
 }
 
 export function taskTool(subagents: readonly Pick<SubAgent, 'name' | 'description'>[]): Tool {
@@ -29,6 +30,12 @@ export function taskTool(subagents: readonly Pick<SubAgent, 'name' | 'descriptio
         .string()
         .optional()
         .describe('Of an earlier task, for example task_1: the sub-agent goes on with it and remembers it.'),
+      background: z
+        .boolean()
+        .optional()
+        .describe(
+          'Gives the id of the task at once. It is worked on meanwhile; agent_await gives the answer.',
+        ),
     }),
     execute: () => {
       throw new Error(`Invariant: ${TASK} was run as a tool`);

@@ -34,4 +34,5 @@ export { DEFAULT_MAX_SUBAGENT_DEPTH, requireSubAgents } from './sub-agents.ts';
 export { refuseOption, requireFunction, requireObject, requireWholeNumber } from './require-option.ts';
 export { requireLimits, resolveEngine, type Engine } from './run-options.ts';
 export type { RunStop } from './run-stop.ts';
+export { shownTasks } from './task-ledger.ts';
 export { taskRecordsIn } from './task-records.ts';

@@ -37,7 +37,10 @@ export function sweepEveryStore(title: string, suite: (createStore: () => Create
 }
 
 /** On stores with a part for everything: one in memory, and those on a disk. */
-export function sweepWholeStores(title: string, suite: (createStore: () => CreateStore) => void): void {
+export function sweepWholeStores(
+  title: string,
+  suite: (createStore: () => CreateStore, name: string) => void,
+): void {
   const { memory } = inMemory;
   sweepOver({ ...(memory && { memory }), ...onDisk }, title, suite);
 }
@@ -50,15 +53,15 @@ export function sweepInMemory(title: string, suite: (createStore: () => CreateSt
 function sweepOver(
   stores: SweptStores,
   title: string,
-  suite: (createStore: () => CreateStore) => void,
+  suite: (createStore: () => CreateStore, name: string) => void,
 ): void {
-  describe.each(Object.entries(stores))(`${title} (%s)`, (_name, storeIn) => {
+  describe.each(Object.entries(stores))(`${title} (%s)`, (name, storeIn) => {
     let folder: Awaited<ReturnType<typeof temporaryFolder>>;
     beforeAll(async () => {
       folder = await temporaryFolder();
     });
     afterAll(() => folder.remove());
-    suite(() => storeIn(folder.path));
+    suite(() => storeIn(folder.path), name);
   });
 }
 
