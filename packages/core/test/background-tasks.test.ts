@@ -7,33 +7,16 @@ import {
   type ExecutionResult,
   type SubAgent,
 } from '@lousho/contract';
-import { mockModel, type MockResponse } from '@lousho/testing';
+import { manualClock, mockModel, type MockResponse } from '@lousho/testing';
 import { describe, expect, it } from 'vitest';
 import { createAgent } from '../src/index.ts';
-import { calling, delegate, scripted } from './support/delegating.ts';
+import { awaiting, backgroundTask, calling, delegate, inBackground, scripted } from './support/delegating.ts';
 import { eventsOf, expectValid, rejection, resultOfCall, thrown } from './support/read.ts';
 import { deferred, failingOnceTool, gatedTool, spyTool, type Deferred } from './support/tools.ts';
 import { isOpen, later, letPass, until } from './support/wait.ts';
 import { onEveryStore, type World } from './support/world.ts';
 
 const sessionId = 'order-7';
-
-/** Tasks, each for the sub-agent of that name. */
-function inBackground(...agents: readonly string[]): MockResponse {
-  return { toolCalls: agents.map(backgroundTask) };
-}
-
-function backgroundTask(agent: string) {
-  return {
-    name: 'task',
-    args: { agent, prompt: `Work, ${agent}.`, background: true },
-    id: `call_${agent}`,
-  };
-}
-
-function awaiting(...taskIds: readonly string[]): MockResponse {
-  return { toolCalls: [{ name: 'agent_await', args: { taskIds }, id: 'call_await' }] };
-}
 
 function cancelling(taskId: string): MockResponse {
   return { toolCalls: [{ name: 'agent_cancel', args: { taskId }, id: 'call_cancel' }] };
@@ -382,7 +365,7 @@ describe('a task in the background', () => {
       maxSteps: 1,
     });
     const sending = agent.send('go');
-    later(clerk.started.promise.then(() => clerk.finish.resolve('late')));
+    void later(clerk.started.promise.then(() => clerk.finish.resolve('late')));
     expect(await sending).toMatchObject({
       finishReason: 'max-steps',
       backgroundTasks: [{ status: 'cancelled' }],
@@ -580,6 +563,52 @@ onEveryStore('a task in the background that is stored', (world) => {
     expect(refused).toMatchObject({ code: 'LOUSHO_APPROVAL_DECIDED' });
     expect(await storedIds(world)).toEqual([sessionId]);
     expectValid(result.messages);
+  });
+
+  it('gives people their time from when they are asked, however long it waited before', async () => {
+    const backend = asking('backend');
+    const mailer = backend.make();
+    const wait = spyTool('wait', async () => {
+      await until(async () =>
+        (await world.checkpoints.list()).some((entry) => entry.status === 'awaiting-approval'),
+      );
+      await world.clock.advance(50_000);
+    });
+    const script = [inBackground('backend'), calling('wait'), awaiting('task_1'), 'All done.'];
+    const { agent } = team(world, script, [mailer.subagent], { tools: [wait.tool], approvalTtlMs: 60_000 });
+    const paused = await letPass(world.clock, agent.send('go', { sessionId }));
+    await world.clock.advance(30_000);
+    const result = await agent.approvals.resolve({ id: paused.approvalId ?? '', approved: true });
+    expect(result).toMatchObject({ text: 'All done.' });
+    expect(backend.runs).toHaveLength(1);
+  });
+
+  it('of a stalled process is fenced off with its lead: another one goes on, and nothing of the first is recorded', async () => {
+    const started = deferred();
+    const finish: Deferred<string> = deferred();
+    const slow = spyTool('slow', async (_args, _ctx, run) => {
+      if (run > 1) return 'second';
+      started.resolve();
+      return finish.promise;
+    });
+    const script = [inBackground('clerk'), awaiting('task_1'), 'All done.'];
+    const make = () => {
+      const model = mockModel([calling('slow'), 'Filed.'], { answerBy: 'step' });
+      return { model, clerk: { name: 'clerk', description: 'c', provider: model, tools: [slow.tool] } };
+    };
+    const [first, second] = [make(), make()];
+    // Its clock stands still: no heartbeat of it is ever sent.
+    const stalled = world.otherProcess(manualClock(world.clock.wallMs()));
+    const sending = rejection(team(stalled, script, [first.clerk]).agent.send('go', { sessionId }));
+    await started.promise;
+    await world.clock.advance(60_001);
+    const { agent } = team(world, script, [second.clerk]);
+    const result = await letPass(world.clock, agent.send([], { sessionId }));
+    expect(result).toMatchObject({ text: 'All done.', usage: { modelCalls: 5, delegated: { runs: 1 } } });
+    finish.resolve('late');
+    expect(await sending).toMatchObject({ code: 'LOUSHO_SESSION_BUSY' });
+    expect([first.model.calls.length, second.model.calls.length]).toEqual([1, 1]);
+    expect(await storedIds(world)).toEqual([sessionId]);
   });
 
   it('rests while the lead waits for a person, writes nothing then, and goes on with it', async () => {

@@ -15,6 +15,7 @@ import { SqliteStore } from '@lousho/store-sqlite';
 import { manualClock, mockModel, type MockModel, type MockResponse } from '@lousho/testing';
 import { describe, expect, it } from 'vitest';
 import { createAgent } from '../src/index.ts';
+import { awaiting, inBackground } from './support/delegating.ts';
 import { expectValid, lines, refusal, rejection, resultOfCall, results } from './support/read.ts';
 import { failingTool, givenInterrupted, watchedRecovery } from './support/recovery.ts';
 import { watched, storeOf } from './support/stores.ts';
@@ -602,6 +603,54 @@ onEveryStore('guarantee', (world) => {
       ['Serve.', 'Serve.'],
       ['Count.', 'Count.', 'Count.', 'Count.'],
     ]);
+  });
+
+  it('G30 A sub-agent in the background works only while its lead executes: it rests with it, goes on with it and ends with it, whatever interrupts the two. One that was cancelled begins nothing more.', async () => {
+    const look = spyTool('look');
+    const hang = lethalTool('hang');
+    const idle = spyTool('idle', async (_args, { signal }) => {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    });
+    const hold = spyTool('hold', () => until(() => hang.runs.length > 0));
+    const sign = gatedTool('sign');
+    const clerk = mockModel([calls('look'), calls('hang'), 'Filed.'], { answerBy: 'step' });
+    const idler = mockModel([calls('idle'), 'Never.'], { answerBy: 'step' });
+    const script = [
+      inBackground('clerk'),
+      calls('hold'),
+      calls('sign'),
+      awaiting('task_1'),
+      inBackground('idler'),
+      { text: 'Done.' },
+    ];
+    const agentIn = (process: Pick<World, 'agent'>) =>
+      process.agent({
+        provider: mockModel(script, { answerBy: 'step' }),
+        tools: [hold.tool, sign.tool],
+        subagents: [
+          { name: 'clerk', description: 'Files.', provider: clerk, tools: [look.tool, hang.tool] },
+          { name: 'idler', description: 'Idles.', provider: idler, tools: [idle.tool] },
+        ],
+      });
+    void later(agentIn(world.otherProcess(manualClock())).send('go', { sessionId: 'job-1' }));
+    await until(() => hang.runs.length === 1);
+    await world.clock.advance(60_001);
+    const paused = await letPass(world.clock, agentIn(world).send([], { sessionId: 'job-1' }));
+    const made = clerk.calls.length;
+    await world.clock.advance(60_001);
+    expect(clerk.calls).toHaveLength(made);
+    const agent = agentIn(world.otherProcess());
+    const result = await agent.approvals.resolve({ id: paused.approvalId ?? '', approved: true });
+    expect(result).toMatchObject({
+      text: 'Done.',
+      backgroundTasks: [{ status: 'finished' }, { status: 'cancelled' }],
+    });
+    await world.clock.advance(60_001);
+    // Each asked once for each step, however often the processes changed.
+    expect([clerk.calls.length, look.runs.length, hang.runs.length]).toEqual([3, 1, 2]);
+    expect(idler.calls.length).toBeLessThanOrEqual(1);
+    expect(result.usage.modelCalls).toBe(6 + 3 + idler.calls.length);
+    expect((await world.checkpoints.list()).map(({ sessionId }) => sessionId)).toEqual(['job-1']);
   });
 
   it('G27 An error says what happened, to which id, and whether the same call may succeed later. What is stored of it holds no stack.', async () => {

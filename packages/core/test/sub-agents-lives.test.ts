@@ -11,7 +11,7 @@ import { crashingStore } from '@lousho/testing/crash';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createAgent, type Agent } from '../src/index.ts';
-import { calling, delegate } from './support/delegating.ts';
+import { awaiting, calling, delegate, inBackground } from './support/delegating.ts';
 import { expectValid } from './support/read.ts';
 import { spyTool } from './support/tools.ts';
 import { letPass, until } from './support/wait.ts';
@@ -26,17 +26,24 @@ type Verdicts = typeof verdicts extends fc.Arbitrary<infer Value> ? Value : neve
 
 const sessionId = 'order-7';
 
-it('lose nothing, start nothing over, run what was approved at most once and leave nothing behind', async () => {
-  await fc.assert(
-    fc.asyncProperty(deaths, verdicts, async (callCounts, given) => {
-      const world = new DyingWorld(given);
-      for (const count of callCounts) await world.liveFor(count);
-      const result = await world.liveOn();
-      await world.check(result, callCounts.length);
-    }),
-    { numRuns: Number(cases), ...(seed === undefined ? undefined : { seed: Number(seed) }) },
-  );
-}, 120_000);
+it.each([
+  ['whose tasks are waited for', false],
+  ['whose tasks are in the background', true],
+] as const)(
+  '%s lose nothing, start nothing over, run what was approved at most once and leave nothing behind',
+  async (_which, isInBackground) => {
+    await fc.assert(
+      fc.asyncProperty(deaths, verdicts, async (callCounts, given) => {
+        const world = new DyingWorld(given, isInBackground);
+        for (const count of callCounts) await world.liveFor(count);
+        const result = await world.liveOn();
+        await world.check(result, callCounts.length);
+      }),
+      { numRuns: Number(cases), ...(seed === undefined ? undefined : { seed: Number(seed) }) },
+    );
+  },
+  120_000,
+);
 
 class DyingWorld {
   readonly #clock = manualClock();
@@ -46,7 +53,10 @@ class DyingWorld {
   );
   #answerCount = 0;
 
-  constructor(readonly verdicts: Verdicts) {}
+  constructor(
+    readonly verdicts: Verdicts,
+    readonly isInBackground: boolean,
+  ) {}
 
   /** A process that dies behind so many store calls, or ends before. */
   async liveFor(count: number): Promise<void> {
@@ -83,11 +93,14 @@ class DyingWorld {
     const { charge, mail, sign } = this.verdicts;
     expect(result).toMatchObject({
       text: 'All done.',
-      usage: { modelCalls: 9, delegated: { runs: 2, modelCalls: 7 } },
+      usage: this.isInBackground
+        ? { modelCalls: 11, delegated: { runs: 2, modelCalls: 8 } }
+        : { modelCalls: 9, delegated: { runs: 2, modelCalls: 7 } },
     });
     expectValid(result.messages);
-    // At most what was on its way when a process died: two sub-agents work at once.
-    expect(this.#answerCount - 9).toBeLessThanOrEqual(2 * deathCount);
+    // At most what was on its way when a process died: two sub-agents work at once, in the background beside their leads.
+    const lost = this.#answerCount - result.usage.modelCalls;
+    expect(lost).toBeLessThanOrEqual((this.isInBackground ? 4 : 2) * deathCount);
     for (const [name, approved] of Object.entries({ charge, mail, sign })) {
       const runs = this.#tools.find(({ tool }) => tool.name === name)?.runs.length ?? 0;
       expect(runs, name).toBeLessThanOrEqual(approved ? 1 : 0);
@@ -118,13 +131,14 @@ class DyingWorld {
       ...{ name: 'mailer', description: 'Mails.', tools: pick('mail') },
       provider: model([calling('mail'), 'Mailed.']),
     };
+    const [give = 'Never.', ...wait] = this.#giving('mailer');
     return createAgent({
       ...on,
-      provider: model([delegate('manager', 'cashier'), 'All done.']),
+      provider: model([...this.#giving('manager', 'cashier'), 'All done.']),
       subagents: [
         {
           ...{ name: 'manager', description: 'Manages.', tools: pick('sign'), subagents: [mailer] },
-          provider: model([delegate('mailer'), calling('sign'), 'Managed.']),
+          provider: model([give, calling('sign'), ...wait, 'Managed.']),
         },
         {
           ...{ name: 'cashier', description: 'Handles money.', tools: pick('look', 'charge') },
@@ -132,6 +146,12 @@ class DyingWorld {
         },
       ],
     });
+  }
+
+  /** With the call that waits for them, where their own do not. */
+  #giving(...agents: readonly string[]): readonly MockResponse[] {
+    const taskIds = agents.map((_agent, index) => `task_${index + 1}`);
+    return this.isInBackground ? [inBackground(...agents), awaiting(...taskIds)] : [delegate(...agents)];
   }
 
   async #drive(agent: Agent): Promise<ExecutionResult> {

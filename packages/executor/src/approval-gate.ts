@@ -71,22 +71,35 @@ async function askFor(run: Run, gated: GatedCall): Promise<CheckpointApproval> {
   const { toolCallId } = call;
   if (inside !== undefined) {
     // What the person sees, and what the tool gets back, is in the sub-agent's own checkpoint.
-    const { args: _args, decision: _decision, state: _state, ...approval } = inside.approval;
-    return { ...approval, toolCallId, childId: inside.childId };
+    const {
+      args: _args,
+      decision: _decision,
+      state: _state,
+      expiresAt: _expiresAt,
+      ...approval
+    } = inside.approval;
+    // In the background it may have waited for long; people have their time from now on.
+    return { ...approval, toolCallId, childId: inside.childId, ...timesOf(run) };
   }
-  const nowMs = run.engine.ports.clock.wallMs();
-  const { approvalTtlMs } = run.engine;
   return {
     id: asked === undefined ? run.approvalId(index) : nextQuestionId(run, gated),
     kind,
     toolCallId,
     argsHash: await argsHash(call.toolName, args),
     ...(jsonEqual(args, call.args) ? undefined : { args }),
+    ...timesOf(run),
+    ...asked,
+  };
+}
+
+function timesOf({ engine }: Run): Pick<CheckpointApproval, 'createdAt' | 'expiresAt'> {
+  const nowMs = engine.ports.clock.wallMs();
+  const { approvalTtlMs } = engine;
+  return {
     createdAt: new Date(nowMs).toISOString(),
     ...(approvalTtlMs === undefined
       ? undefined
       : { expiresAt: new Date(Math.min(nowMs + approvalTtlMs, LAST_MOMENT_MS)).toISOString() }),
-    ...asked,
   };
 }
 

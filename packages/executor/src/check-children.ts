@@ -105,7 +105,9 @@ export function approvalInside(
   // What the sub-agent waits for is not what the person was shown, or it waits for nothing any more.
   if (child === undefined || inner === undefined || inner.argsHash !== approval.argsHash)
     throw new SDKError('LOUSHO_APPROVAL_ORPHANED', { approvalId: approval.id });
+  // Its time began when people were asked.
+  const asked = approval.expiresAt === undefined ? inner : { ...inner, expiresAt: approval.expiresAt };
   return inner.childId === undefined
-    ? { stored: child.checkpoint, agent: child.agent, approval: inner }
-    : approvalInside(child.children, inner, store);
+    ? { stored: child.checkpoint, agent: child.agent, approval: asked }
+    : approvalInside(child.children, asked, store);
 }

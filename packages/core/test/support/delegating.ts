@@ -11,6 +11,20 @@ export function delegate(...agents: readonly string[]): MockResponse {
   return { toolCalls: agents.map((agent) => task(agent)) };
 }
 
+/** Tasks that the lead does not wait for, each for the sub-agent of that name. */
+export function inBackground(...agents: readonly string[]): MockResponse {
+  return { toolCalls: agents.map(backgroundTask) };
+}
+
+export function backgroundTask(agent: string) {
+  const { name, args, id } = task(agent);
+  return { name, args: { ...args, background: true }, id };
+}
+
+export function awaiting(...taskIds: readonly string[]): MockResponse {
+  return { toolCalls: [{ name: 'agent_await', args: { taskIds }, id: 'call_await' }] };
+}
+
 export function calling(...names: readonly string[]): MockResponse {
   return { toolCalls: names.map((name) => ({ name, id: `call_${name}` })) };
 }
