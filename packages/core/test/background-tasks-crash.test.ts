@@ -84,7 +84,7 @@ const stories: { readonly [name: string]: Story } = {
     },
   },
   'two that wait for a person, one after the other': {
-    atOnce: 2,
+    atOnce: 3,
     agent: ({ tool, model }) => ({
       provider: model([tasks('mailer', 'cashier'), awaiting('task_2', 'task_1'), 'All done.']),
       subagents: [
@@ -161,7 +161,7 @@ const stories: { readonly [name: string]: Story } = {
     },
   },
   'one below a sub-agent that is in the background itself': {
-    atOnce: 2,
+    atOnce: 3,
     agent: ({ tool, model }) => ({
       provider: model([tasks('manager'), awaiting('task_1'), 'All done.']),
       subagents: [

@@ -32,7 +32,7 @@ export interface Story {
     readonly awaitBackgroundOnFinish?: boolean;
   };
   readonly decide?: (request: ApprovalRequest) => boolean;
-  /** Sub-agents that work beside each other. */
+  /** Runs that work beside each other: the lead too, while its tasks are in the background. */
   readonly atOnce?: number;
   check(end: {
     readonly result: ExecutionResult;
@@ -58,7 +58,7 @@ export async function sweep(story: Story, createStore: CreateStore): Promise<Cra
       // Only the lead is left.
       expect(checkpoints.map(({ sessionId }) => classifyCheckpointId(sessionId).kind)).toEqual(['run']);
       expect(checkpoints[0]?.checkpoint?.delegatedInFlight).toEqual([]);
-      // A crash loses at most the responses that were on their way into the store: as many as there are sub-agents at once.
+      // A crash loses at most the responses that were on their way into the store: as many as there are runs at once.
       const lost = answers - result.usage.modelCalls;
       expect(lost).toBeGreaterThanOrEqual(0);
       expect(lost).toBeLessThanOrEqual(isCrashed ? (story.atOnce ?? 1) : 0);
