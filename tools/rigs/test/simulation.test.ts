@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { simulateSeed } from '../src/simulation/simulate-seed.ts';
 import { flawedWorlds } from './support/flawed-worlds.ts';
 
-const SEEDS = 500;
+const SEEDS = 5_000;
 /** Until a flaw shows. */
 const MOST_SEEDS = 60;
 

@@ -42,8 +42,11 @@ export class Facts {
   readonly decidedBy = new Map<string, string | undefined>();
   /** Operations that were told that they had changed nothing. */
   readonly refused = new Set<string>();
-  /** What each run's last usage was, by its run id. */
-  readonly usages = new Map<string, { readonly id: string; readonly usage: Checkpoint['usage'] }>();
+  /** What each run's last usage was, and what it knew of sub-agents that had not given it a result, by its run id. */
+  readonly usages = new Map<
+    string,
+    { readonly id: string } & Pick<Checkpoint, 'usage' | 'delegatedInFlight'>
+  >();
 
   runOf(id: string): RunFacts {
     let run = this.runs.get(id);
@@ -85,7 +88,8 @@ export class Facts {
     run.stored = checkpoint;
     run.deleted = undefined;
     this.#idOfRun.set(checkpoint.runId, id);
-    this.usages.set(checkpoint.runId, { id, usage: checkpoint.usage });
+    const { usage, delegatedInFlight } = checkpoint;
+    this.usages.set(checkpoint.runId, { id, usage, delegatedInFlight });
     for (const { id: approvalId, decision } of checkpoint.approvals)
       if (decision !== undefined) this.decidedBy.set(approvalId, decision.by);
   }

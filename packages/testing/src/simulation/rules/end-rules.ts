@@ -88,15 +88,21 @@ function isKept(before: Message, after: Message | undefined): boolean {
 
 /** G23: each model call once, those of sub-agents included. */
 export function* usageIsExact(facts: Facts): Iterable<string> {
-  for (const [runId, { id, usage }] of facts.usages) {
-    const { delegated } = usage;
+  for (const [runId, run] of facts.usages) {
+    const { id, usage } = run;
+    const known = callsOf(run) - usage.modelCalls + (usage.delegated?.modelCalls ?? 0);
     const children = [...facts.usages.values()].filter(({ id: other }) => isChildOf(other, id, runId));
-    const below = children.reduce((sum, child) => sum + child.usage.modelCalls, 0);
-    if ((delegated?.modelCalls ?? 0) !== below)
-      yield `${id} (${runId}) counts ${delegated?.modelCalls ?? 0} model calls of sub-agents, and they made ${below}.`;
+    const below = children.reduce((sum, child) => sum + callsOf(child), 0);
+    if (known !== below)
+      yield `${id} (${runId}) counts ${known} model calls of sub-agents, and they made ${below}.`;
     if (usage.estimated !== true && usage.inputTokens !== RESPONSE_USAGE.inputTokens * usage.modelCalls)
       yield `${id} counts ${usage.inputTokens} input tokens for ${usage.modelCalls} model calls.`;
   }
+}
+
+/** One that was stopped may never have got the results of what it delegated. */
+function callsOf({ usage, delegatedInFlight }: Pick<Checkpoint, 'usage' | 'delegatedInFlight'>): number {
+  return delegatedInFlight.reduce((sum, child) => sum + child.usage.modelCalls, usage.modelCalls);
 }
 
 /** One level below. */

@@ -71,10 +71,12 @@ export function* resultsAreTrue(facts: Facts, { id, checkpoint }: Save): Iterabl
 
 function newResults(
   stored: Checkpoint | undefined,
-  { messages, settledResults }: Checkpoint,
+  { messages, settledResults, runInput }: Checkpoint,
 ): readonly ToolResultPart[] {
   const lastResponse = messages.findLastIndex(({ role }) => role === 'assistant');
-  const behind = messages.slice(Math.max(lastResponse + 1, stored?.messages.length ?? 0));
+  // What a turn begins with is of the turns before it.
+  const known = stored?.messages.length ?? runInput.start;
+  const behind = messages.slice(Math.max(lastResponse + 1, known));
   const early = stored?.settledResults.map(({ toolCallId }) => toolCallId) ?? [];
   return [...behind.map(resultOf).filter((result) => result !== undefined), ...settledResults].filter(
     ({ toolCallId }) => !early.includes(toolCallId),
