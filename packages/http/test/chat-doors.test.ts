@@ -291,7 +291,13 @@ it('says what another model answers behind the words of one that broke off', asy
       throw Object.assign(new Error('cut'), { retryable: true });
     },
   };
-  const { stream: _none, ...plain } = mockModel(['Whole.']);
+  const whole = mockModel(['Whole.']);
+  // It cannot stream.
+  const plain: LLMProvider = {
+    providerId: whole.providerId,
+    modelId: whole.modelId,
+    generate: (request) => whole.generate(request),
+  };
   const served = await serveChat({ provider: broken, fallbackModels: [plain], retry: { maxRetries: 0 } });
   const { chat } = openPage('v6', { api: served.api, id: 'chat' });
   await chat.sendMessage({ text: 'Hi.' });
