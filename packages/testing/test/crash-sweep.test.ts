@@ -31,7 +31,7 @@ async function failuresOf(scenario: CrashScenario): Promise<string> {
   return (await crashSweep(scenario)).failures.map(({ message }) => message).join('\n');
 }
 
-it('dies before and after every store call of the control run, reads too', async () => {
+it('dies before and after every store call of the control run, reads too, and every effect of a tool', async () => {
   const points: string[] = [];
   const outcomes: CrashOutcome[] = [];
   const report = await crashSweep({
@@ -41,8 +41,8 @@ it('dies before and after every store call of the control run, reads too', async
       points.push(outcome.crashPoint ? `${outcome.crashPoint.when} ${outcome.crashPoint.call}` : 'control');
     },
   });
-  expect(report).toEqual({ points: 16, failures: [] });
-  const calls = ['acquireLease#1', 'load#1', 'saveIfLeased#1', 'saveIfLeased#2', 'saveIfLeased#3'];
+  expect(report).toEqual({ points: 22, failures: [] });
+  const calls = ['acquireLease#1', 'load#1', 'saveIfLeased#1', 'effect reserve#1', 'saveIfLeased#2'];
   expect(points.slice(0, 11)).toEqual([
     'control',
     ...calls.flatMap((call) => [`before ${call}`, `after ${call}`]),
@@ -63,9 +63,9 @@ it('really loses the process: what was not recorded happens again, once', async 
     },
   });
   expect(repeated).toEqual([
-    'before saveIfLeased#2 reserve',
-    'before saveIfLeased#3 charge',
-    'before saveIfLeased#4 ship',
+    ...['after effect reserve#1 reserve', 'before saveIfLeased#2 reserve'],
+    ...['after effect charge#1 charge', 'before saveIfLeased#3 charge'],
+    ...['after effect ship#1 ship', 'before saveIfLeased#4 ship'],
   ]);
 });
 
@@ -104,8 +104,8 @@ it('counts no effect that a dead process still computes', async () => {
     },
     check: ({ effects }) => void totals.push(effects.get('beside the save')),
   });
-  // Dying before the save comes first, dying after it a moment later than the effect.
-  expect(totals).toEqual([1, 1, 2]);
+  // Dying before the save comes first, dying after it a moment later than the effect; then before and after the effect.
+  expect(totals).toEqual([1, 1, 2, 1, 2]);
 });
 
 it('restarts a process that died, also when its work did not wait for the call', async () => {
@@ -129,7 +129,7 @@ it('restarts again when the process after the crash fails too', async () => {
     },
   });
   expect(report.failures).toEqual([]);
-  expect(starts.filter((restart) => restart === 2)).toHaveLength(16);
+  expect(starts.filter((restart) => restart === 2)).toHaveLength(22);
 });
 
 it('reports a run that fails in every process, with its error', async () => {
@@ -139,7 +139,7 @@ it('reports a run that fails in every process, with its error', async () => {
       await runOrder(world);
     },
   });
-  expect(failures).toHaveLength(16);
+  expect(failures).toHaveLength(22);
   expect(failures[0]).toEqual({
     point: { call: 'acquireLease#1', when: 'before' },
     message: 'Process 5 failed: TypeError: no way back.',
@@ -212,11 +212,12 @@ it('finds the store that loses a save', async () => {
     ...orderScenario(),
     createStore: ({ clock }) => withLostSave(referenceStore({ clock }), call),
   });
-  for (const call of [1, 2, 3, 4]) {
+  for (const [call, effect] of [[1, 'reserve'], [2, 'charge'], [3, 'ship'], [4]] as const) {
     const { failures } = await crashSweep(losing(call));
     // Whoever dies before the next save loses it; then the next one holds it again.
     const points = failures.map(({ point }) => `${point.when} ${point.call}`);
-    expect(points).toEqual([`after saveIfLeased#${call}`, `before saveIfLeased#${call + 1}`]);
+    const between = effect === undefined ? [] : [`before effect ${effect}#1`, `after effect ${effect}#1`];
+    expect(points).toEqual([`after saveIfLeased#${call}`, ...between, `before saveIfLeased#${call + 1}`]);
     expect(failures[0]?.message).toContain(`save ${call} was acknowledged, and something else is stored`);
   }
   await expect(crashSweep(losing(5))).rejects.toThrow('"order-7" is in-progress instead of finished.');
@@ -280,7 +281,7 @@ it('says that a run got stuck instead of waiting for ever, and stops after three
   const { points, failures } = await crashSweep({
     run: (world) => runOrder(world, { bug: world.restart > 0 ? 'never ends' : undefined }),
   });
-  expect(points).toBe(16);
+  expect(points).toBe(22);
   expect(failures.map(({ message }) => message)).toEqual([
     'Process 1 got stuck.',
     'Process 1 got stuck.',

@@ -42,7 +42,7 @@ it('rejects with the crash points that broke a promise', async () => {
     input,
   });
   await expect(testing).rejects.toThrow(
-    /^\d+ of 16 crash points broke a promise:\n {2}after saveIfLeased#2: /,
+    /^\d+ of 22 crash points broke a promise:\n {2}after saveIfLeased#2: /,
   );
 });
 
@@ -53,6 +53,6 @@ it('rejects with what the check of a crash point throws', async () => {
     check: ({ effects }) => expect(effects.get('ship')).toBe(1),
   });
   await expect(testing).rejects.toThrow(
-    /^1 of 16 crash points broke a promise:\n {2}before saveIfLeased#4: The check failed/,
+    /^2 of 22 crash points broke a promise:\n {2}after effect ship#1: .*\n {2}before saveIfLeased#4: The check failed/,
   );
 });

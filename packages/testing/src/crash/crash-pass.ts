@@ -22,7 +22,7 @@ export interface PassPlan {
 }
 export interface Pass {
   readonly journal: CrashJournal;
-  /** Store calls of the first process. */
+  /** Store calls and effects of the first process. */
   readonly calls: readonly string[];
   readonly problems: readonly string[];
   readonly isStuck: boolean;
@@ -109,7 +109,7 @@ function startProcess(
       ports: { ...testPorts(clock), clock: ownClock },
       restart,
       // What a dead process still computes never reaches the world.
-      effect: (name) => (crashing.isDead ? undefined : journal.noteEffect(name)),
+      effect: (name) => crashing.effect(name, () => journal.noteEffect(name)),
     },
     crashing,
     stop() {

@@ -10,13 +10,13 @@ export interface CrashWorld {
   /** 0 for the first process, 1 after the crash, ... */
   readonly restart: number;
   /**
-   * Called by the scenario's tools: notes an effect on the world outside. Named like its tool and called once a run of it, the sweep
+   * Called by the scenario's tools: notes an effect on the world outside, before and behind which the process dies, too. Named like its tool and called once a run of it, the sweep
    * knows how often it may happen. What a dead process still calls does not count.
    */
   readonly effect: (name: string) => void;
 }
 export interface CrashPoint {
-  /** For example `saveIfLeased#3`; calls of the other parts begin with `approvals.` or `sessions.` */
+  /** For example `saveIfLeased#3`; calls of the other parts begin with `approvals.` or `sessions.`; `effect charge#1` is what a tool did. */
   readonly call: string;
   readonly when: 'before' | 'after';
 }
@@ -40,7 +40,7 @@ export interface CrashScenario {
   check?(outcome: CrashOutcome): void | Promise<void>;
 }
 export interface CrashReport {
-  /** Crash points: two for each store call of the control run. */
+  /** Crash points: two for each store call and each effect of the control run. */
   readonly points: number;
   readonly failures: readonly { readonly point: CrashPoint; readonly message: string }[];
 }

@@ -1,4 +1,4 @@
-/** Runs a scenario once for each store call that it makes, dying before and after that call, and says which crash broke what. */
+/** Runs a scenario once for each store call and each effect of a tool, dying before and behind it, and says which crash broke what. */
 import { runPass } from './crash-pass.ts';
 import type { CrashPoint, CrashReport, CrashScenario } from './crash-scenario.ts';
 
@@ -6,7 +6,7 @@ import type { CrashPoint, CrashReport, CrashScenario } from './crash-scenario.ts
 const MAX_STUCK_POINTS = 3;
 
 /**
- * A control run without a crash counts the calls. Then, for each call, before and after it: run until the process dies, restart on the
+ * A control run without a crash counts the calls and effects. Then, for each of them, before and after it: run until the process dies, restart on the
  * same data until `run` resolves, check. Rejects when the control run itself fails; a crash that breaks a promise is in the report.
  */
 export async function crashSweep(scenario: CrashScenario): Promise<CrashReport> {

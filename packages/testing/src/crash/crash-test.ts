@@ -1,4 +1,4 @@
-/** The crash sweep over an agent of yours: one input, every approval decided, a crash at each store call. */
+/** The crash sweep over an agent of yours: one input, every approval decided, a crash at each store call and at what its tools do. */
 import type { AgentInput, ApprovalDecision, ApprovalRequest, ExecutionResult } from '@lousho/contract';
 import type { CrashOutcome, CrashReport, CrashWorld } from './crash-scenario.ts';
 import { crashSweep } from './crash-sweep.ts';

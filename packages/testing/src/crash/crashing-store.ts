@@ -18,11 +18,13 @@ export interface CrashPlan {
 export interface CrashingStore {
   /** Has the methods of the real one. Closing it closes this process's view, not the data. */
   readonly store: AgentStore;
-  /** Names of the calls so far, each with its number, for example `saveIfLeased#3`. */
+  /** Names of the calls and effects so far, each with its number, for example `saveIfLeased#3` or `effect charge#1`. */
   readonly calls: readonly string[];
   readonly isDead: boolean;
   /** Calls that the store is working on: one that a death cuts off may come about all the same. */
   readonly underWay: ReadonlySet<BegunCall>;
+  /** What its process does to the world outside, which may be where it dies: before it by throwing. What a dead one does never comes about. */
+  effect(name: string, perform: () => void): void;
   kill(): void;
 }
 /** A call that the store was given. */
@@ -64,8 +66,18 @@ export function crashingStore(store: AgentStore, plan: CrashPlan = {}): Crashing
     return outcome.result;
   }
 
+  function effect(name: string, perform: () => void): void {
+    if (isDead) return;
+    const call = numbered(`effect ${name}`);
+    // What the tool would do next, it does not live to do.
+    if (diesAt(call, 'before')) throw new Error(`The process died before ${call}.`);
+    perform();
+    diesAt(call, 'after');
+  }
+
   return {
     store: interceptedStore(store, intercept),
+    effect,
     calls,
     underWay,
     get isDead() {
