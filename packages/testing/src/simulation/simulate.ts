@@ -1,5 +1,5 @@
 /** One seed, one story: N processes over one store, struck by what the seed chooses, checked at every step and at the end. */
-import type { Checkpoint, Message } from '@lousho/contract';
+import { turnCheckpointId, type Checkpoint, type Message } from '@lousho/contract';
 import { decide, talk, untilOver, type Given } from './actors.ts';
 import { LIVENESS, NO_CRASH, type BrokenPromise } from './checker.ts';
 import { orderHashes } from './hash-order.ts';
@@ -146,5 +146,8 @@ async function messagesOf(
   checkpoint: Checkpoint | undefined,
 ): Promise<readonly Message[]> {
   if (kind === 'run') return checkpoint?.messages ?? [];
-  return (await store.sessions?.load(id))?.messages ?? [];
+  const { turn = 0, messages = [] } = (await store.sessions?.load(id)) ?? {};
+  const last = (await store.checkpoints?.load(turnCheckpointId(id, turn))) ?? undefined;
+  // Over, and the store failed when it was to be recorded: whoever opens the conversation next records it.
+  return last?.status === 'finished' ? last.messages : messages;
 }
