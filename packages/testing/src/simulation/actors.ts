@@ -152,3 +152,17 @@ export async function untilOver(world: World, hasSaidAll: () => boolean): Promis
     }
   }
 }
+
+/** A turn that is over and that the store would not record is recorded by whoever opens its conversation next. */
+export async function openConversations(world: World): Promise<void> {
+  for (const { id, kind } of world.plan.conversations) {
+    if (kind === 'run') continue;
+    for (;;) {
+      const running = world.anyRunning();
+      const opened =
+        running && (await world.request(running, `opens ${id}`, () => running.agent.resume(id, { kind })));
+      if (opened?.type === 'resolved') break;
+      await world.time.sleep(1_000);
+    }
+  }
+}

@@ -1,6 +1,6 @@
 /** One seed, one story: N processes over one store, struck by what the seed chooses, checked at every step and at the end. */
-import { turnCheckpointId, type Checkpoint, type Message } from '@lousho/contract';
-import { decide, talk, untilOver, type Given } from './actors.ts';
+import type { Checkpoint, Message } from '@lousho/contract';
+import { decide, openConversations, talk, untilOver, type Given } from './actors.ts';
 import { LIVENESS, NO_CRASH, type BrokenPromise } from './checker.ts';
 import { orderHashes } from './hash-order.ts';
 import { goodbye, strike } from './nemesis.ts';
@@ -80,6 +80,7 @@ async function tell(world: World): Promise<void> {
   let hasSaidAll = false;
   void Promise.all(talks).then(() => (hasSaidAll = true));
   void untilOver(world, () => hasSaidAll)
+    .then(() => openConversations(world))
     .then(() => everybodyLeaves(world))
     .then(() => (isOver = true));
   while (!isOver && checker.broken === undefined) {
@@ -146,8 +147,5 @@ async function messagesOf(
   checkpoint: Checkpoint | undefined,
 ): Promise<readonly Message[]> {
   if (kind === 'run') return checkpoint?.messages ?? [];
-  const { turn = 0, messages = [] } = (await store.sessions?.load(id)) ?? {};
-  const last = (await store.checkpoints?.load(turnCheckpointId(id, turn))) ?? undefined;
-  // Over, and the store failed when it was to be recorded: whoever opens the conversation next records it.
-  return last?.status === 'finished' ? last.messages : messages;
+  return (await store.sessions?.load(id))?.messages ?? [];
 }
