@@ -5,13 +5,10 @@ import {
   assertNever,
   freezeFresh,
   emptyUsage,
-  lastStep,
   ownCalls,
   type AgentFingerprint,
   type AssistantMessage,
   type Checkpoint,
-  type CheckpointApproval,
-  type Decision,
   type DelegatedInFlight,
   type FinishedCheckpoint,
   type InProgressCheckpoint,
@@ -39,6 +36,7 @@ import { refreshedMessages } from './instructions.ts';
 import { turnSpend } from './next-action.ts';
 import { none, withInputId } from './start-run.ts';
 import { openTasks, withTasks } from './task-ledger.ts';
+import { decide, pause, type Decided, type Paused } from './record-approvals.ts';
 import { placeResults, recordResults, withChild, type RecordedResults } from './record-results.ts';
 
 /** What performing an action gave. */
@@ -73,13 +71,8 @@ export type Outcome =
   | { readonly type: 'childSpent'; readonly child: DelegatedInFlight }
   /** It began, or came to rest. */
   | { readonly type: 'taskMoved'; readonly task: StoredBackgroundTask }
-  | {
-      readonly type: 'paused';
-      readonly approvals: readonly CheckpointApproval[];
-      /** The caller's state, if a tool changed it before it asked. */
-      readonly businessState?: JsonValue;
-    }
-  | { readonly type: 'decided'; readonly approvalId: string; readonly decision: Decision }
+  | ({ readonly type: 'paused' } & Paused)
+  | ({ readonly type: 'decided' } & Decided)
   /** An execution begins on a run that was there before; counted until there is progress, without those that are `forgiven`. */
   | { readonly type: 'began'; readonly forgiven?: number | undefined }
   /** Its process goes away before there was progress: the start counts for nothing. */
@@ -298,55 +291,4 @@ function afterResponse(
 function hasWorked({ delegatedInFlight }: Checkpoint, child: DelegatedInFlight): boolean {
   const known = delegatedInFlight.find(({ checkpointId }) => checkpointId === child.checkpointId);
   return child.usage.modelCalls > (known?.usage.modelCalls ?? 0);
-}
-
-/* ── Approvals ── */
-
-function pause(checkpoint: Checkpoint, outcome: Extract<Outcome, { type: 'paused' }>): Checkpoint {
-  const asking = outcome.approvals.filter(
-    ({ question, childId }) => question !== undefined && childId === undefined,
-  );
-  return {
-    ...checkpoint,
-    approvals: mergeApprovals(checkpoint, outcome.approvals),
-    // A call that asks has done its part: it is not under way while it waits, and is marked again when it goes on.
-    ...(asking.length === 0
-      ? undefined
-      : {
-          startedToolCallIds: checkpoint.startedToolCallIds.filter(
-            (id) => !asking.some(({ toolCallId }) => toolCallId === id),
-          ),
-        }),
-    ...('businessState' in outcome ? { businessState: outcome.businessState } : undefined),
-  };
-}
-
-function mergeApprovals(
-  checkpoint: Checkpoint,
-  added: readonly CheckpointApproval[],
-): readonly CheckpointApproval[] {
-  const calls = lastStep(checkpoint.messages)?.calls ?? [];
-  const place = (approval: CheckpointApproval): number =>
-    calls.findIndex((call) => call.toolCallId === approval.toolCallId);
-  const kept = checkpoint.approvals.filter((known) => !added.some((approval) => approval.id === known.id));
-  return [...kept, ...added].sort((a, b) => place(a) - place(b));
-}
-
-function decide(
-  checkpoint: Checkpoint,
-  { approvalId, decision }: Extract<Outcome, { type: 'decided' }>,
-): Checkpoint {
-  const approvals = checkpoint.approvals.map((approval) =>
-    approval.id === approvalId ? { ...approval, decision } : approval,
-  );
-  const decided = checkpoint.approvals.find((approval) => approval.id === approvalId);
-  // "Yes, run it again": the mark of the cut attempt goes, in the same save, so that the call runs.
-  const runsAgain = decided?.kind === 'interrupted' && decided.childId === undefined && decision.approved;
-  return {
-    ...checkpoint,
-    approvals,
-    startedToolCallIds: runsAgain
-      ? checkpoint.startedToolCallIds.filter((id) => id !== decided.toolCallId)
-      : checkpoint.startedToolCallIds,
-  };
 }

@@ -4,14 +4,13 @@ import {
   type HandoffTarget,
   type RunContext,
   type SubAgent,
-  type Tool,
   type OptionNames,
 } from '@lousho/contract';
 import { agentSource, type AgentSpec } from './agent-source.ts';
 import { handoffTool, handoffToolName } from './handoff-tool.ts';
 import { refuseOption, requireObject, requireWholeNumber } from './require-option.ts';
 import type { AgentSource, ResolvedAgent } from './resolved-agent.ts';
-import { everySubAgentOption, requireSubAgent } from './sub-agents.ts';
+import { everySubAgentOption, requireFreeNames, requireSubAgent } from './sub-agents.ts';
 
 /** Of one run, unless the agent says otherwise. */
 const DEFAULT_MAX_HANDOFFS = 5;
@@ -117,8 +116,9 @@ export function requireHandoffs(
     requireTarget(target);
   }
   const tools = new Set([...names].map(handoffToolName));
-  requireFree('tools', agent.tools, tools);
-  for (const target of handoffs) requireFree(`handoffs.${target.name}.tools`, target.tools, tools);
+  const why = 'this is the name of the tool that hands over';
+  requireFreeNames('tools', agent.tools, tools, why);
+  for (const target of handoffs) requireFreeNames(`handoffs.${target.name}.tools`, target.tools, tools, why);
 }
 
 function requireTarget(target: HandoffTarget): void {
@@ -135,16 +135,4 @@ function requireTarget(target: HandoffTarget): void {
   if (!['undefined', 'boolean', 'function'].includes(typeof needsApproval))
     refuseOption(`${prefix}needsApproval`, needsApproval, 'true, false or a function');
   requireSubAgent(target, prefix, new Set([target]), everyOption);
-}
-
-/** Tools that are made anew for each run are checked when they are. */
-function requireFree(option: string, tools: SubAgent['tools'], taken: ReadonlySet<string>): void {
-  if (!Array.isArray(tools)) return;
-  const clash = (tools as readonly (Tool | null)[]).find((tool) => taken.has(tool?.name ?? ''));
-  if (clash)
-    refuseOption(
-      option,
-      clash.name,
-      `a list without "${clash.name}": this is the name of the tool that hands over`,
-    );
 }

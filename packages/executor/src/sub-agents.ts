@@ -37,7 +37,8 @@ function requireBelow(
   const option = `${prefix}subagents`;
   const given: unknown = subagents;
   if (!Array.isArray(given)) refuseOption(option, given, 'a list of sub-agents');
-  if (subagents.length > 0) requireFreeNames(`${prefix}tools`, tools);
+  if (subagents.length > 0)
+    requireFreeNames(`${prefix}tools`, tools, ours, 'with sub-agents this is the name of a tool for them');
   const names = new Set<string>();
   for (const [index, subagent] of subagents.entries()) {
     requireObject(`${option}[${index}]`, subagent, 'an object with name and description');
@@ -85,15 +86,19 @@ function requireTools(option: string, tools: readonly Tool[]): void {
   }
 }
 
-const taken: ReadonlySet<string> = new Set([TASK, ...TASK_CONTROL_NAMES]);
+const ours: ReadonlySet<string> = new Set([TASK, ...TASK_CONTROL_NAMES]);
 
-function requireFreeNames(option: string, tools: SubAgent['tools']): void {
+/**
+ * Tools that are made anew for each run are checked when they are.
+ * @param why they are taken, as the error says it
+ */
+export function requireFreeNames(
+  option: string,
+  tools: SubAgent['tools'],
+  taken: ReadonlySet<string>,
+  why: string,
+): void {
   if (!Array.isArray(tools)) return;
   const clash = (tools as readonly (Tool | null)[]).find((tool) => taken.has(tool?.name ?? ''));
-  if (clash)
-    refuseOption(
-      option,
-      clash.name,
-      `a list without "${clash.name}": with sub-agents this is the name of a tool for them`,
-    );
+  if (clash) refuseOption(option, clash.name, `a list without "${clash.name}": ${why}`);
 }
