@@ -2,7 +2,7 @@
 import type { ExecutionResult } from '@lousho/contract';
 import type { MockResponse } from '@lousho/testing';
 import { expect, it } from 'vitest';
-import { sweep, type Story } from './support/delegation-sweep.ts';
+import { calls, mailerAndCashier, sweep, type Story } from './support/delegation-sweep.ts';
 import { sweepWholeStores } from './support/sweep.ts';
 
 const task = (agent: string) => ({
@@ -10,7 +10,6 @@ const task = (agent: string) => ({
   args: { agent, prompt: `Work, ${agent}.`, background: true },
 });
 const tasks = (...agents: readonly string[]): MockResponse => ({ toolCalls: agents.map(task) });
-const calls = (...names: readonly string[]): MockResponse => ({ toolCalls: names.map((name) => ({ name })) });
 const awaiting = (...taskIds: readonly string[]): MockResponse => ({
   toolCalls: [{ name: 'agent_await', args: { taskIds } }],
 });
@@ -85,22 +84,9 @@ const stories: { readonly [name: string]: Story } = {
   },
   'two that wait for a person, one after the other': {
     atOnce: 3,
-    agent: ({ tool, model }) => ({
-      provider: model([tasks('mailer', 'cashier'), awaiting('task_2', 'task_1'), 'All done.']),
-      subagents: [
-        {
-          name: 'mailer',
-          description: 'Mails.',
-          provider: model([calls('mail'), 'Mailed.']),
-          tools: [tool('mail', { needsApproval: true })],
-        },
-        {
-          name: 'cashier',
-          description: 'Handles money.',
-          provider: model([calls('look'), calls('charge'), 'Paid.']),
-          tools: [tool('look'), tool('charge', { needsApproval: true })],
-        },
-      ],
+    agent: (making) => ({
+      provider: making.model([tasks('mailer', 'cashier'), awaiting('task_2', 'task_1'), 'All done.']),
+      subagents: mailerAndCashier(making),
     }),
     decide: ({ toolName }) => toolName === 'charge',
     check({ result, ran }) {

@@ -1,27 +1,10 @@
 /** A crash before and after each store call of runs that delegate: no sub-agent starts over, and nothing approved runs twice. */
-import { rm } from 'node:fs/promises';
-import path from 'node:path';
-import type { AgentStore, ExecutionResult, Ports } from '@lousho/contract';
-import { fileStore } from '@lousho/store-file';
-import { memoryStore } from '@lousho/store-memory';
-import { SqliteStore } from '@lousho/store-sqlite';
-import type { MockResponse } from '@lousho/testing';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sweep, type Story } from './support/delegation-sweep.ts';
-import { temporaryFolder } from './support/world.ts';
-
-const stores: { readonly [name: string]: (folder: string) => (ports: Ports) => AgentStore } = {
-  memory: () => (ports) => memoryStore({ ports }),
-  sqlite: (folder) => (ports) => {
-    const file = path.join(folder, `${ports.ids.random()}.db`);
-    return new SqliteStore(file, { ports, durability: 'process' });
-  },
-  file: (folder) => (ports) =>
-    fileStore(path.join(folder, ports.ids.random()), { ports, durability: 'process' }),
-};
+import type { ExecutionResult } from '@lousho/contract';
+import { expect, it } from 'vitest';
+import { calls, mailerAndCashier, sweep, type Story } from './support/delegation-sweep.ts';
+import { sweepWholeStores } from './support/sweep.ts';
 
 const task = (agent: string, prompt = `Work, ${agent}.`) => ({ name: 'task', args: { agent, prompt } });
-const calls = (...names: readonly string[]): MockResponse => ({ toolCalls: names.map((name) => ({ name })) });
 
 const kindsOf = ({ toolCalls }: ExecutionResult) => toolCalls.map(({ kind }) => kind ?? 'done');
 
@@ -168,22 +151,9 @@ const stories: { readonly [name: string]: Story } = {
   },
   'of two sub-agents in one step, both of which wait': {
     atOnce: 2,
-    agent: ({ tool, model }) => ({
-      provider: model([{ toolCalls: [task('mailer'), task('cashier')] }, 'All done.']),
-      subagents: [
-        {
-          name: 'mailer',
-          description: 'Mails.',
-          provider: model([calls('mail'), 'Mailed.']),
-          tools: [tool('mail', { needsApproval: true })],
-        },
-        {
-          name: 'cashier',
-          description: 'Handles money.',
-          provider: model([calls('look'), calls('charge'), 'Paid.']),
-          tools: [tool('look'), tool('charge', { needsApproval: true })],
-        },
-      ],
+    agent: (making) => ({
+      provider: making.model([{ toolCalls: [task('mailer'), task('cashier')] }, 'All done.']),
+      subagents: mailerAndCashier(making),
     }),
     decide: ({ toolName }) => toolName === 'charge',
     check({ result, ran }) {
@@ -200,17 +170,11 @@ const stories: { readonly [name: string]: Story } = {
 /** On a disk each store call takes real time: there, the one that has it all. */
 const storiesOnDisk = ['of a pause two levels down, beside a call of the lead that waits, too'];
 
-describe.each(Object.entries(stores))('a crash at every store call (%s)', (name, storeIn) => {
-  let folder: Awaited<ReturnType<typeof temporaryFolder>>;
-  beforeAll(async () => {
-    folder = await temporaryFolder();
-  });
-  afterAll(() => rm(folder.path, { recursive: true, force: true }));
-
+sweepWholeStores('a crash at every store call', (createStore, name) => {
   it.each(name === 'memory' ? Object.keys(stories) : storiesOnDisk)(
     '%s',
     async (title) => {
-      const report = await sweep(stories[title] as Story, storeIn(folder.path));
+      const report = await sweep(stories[title] as Story, createStore());
       expect(report.failures).toEqual([]);
       expect(report.points).toBeGreaterThan(30);
     },

@@ -1,22 +1,15 @@
 /** Services that speak plain JSON to an agent. */
-import { createAgent, defineTool } from '@lousho/core';
+import { createAgent } from '@lousho/core';
 import { memoryStore } from '@lousho/store-memory';
 import { mockModel } from '@lousho/testing';
-import { expect, it, vi } from 'vitest';
-import { z } from 'zod';
+import { expect, it } from 'vitest';
 import { createAgentRoutes, type Access, type AgentRoutesOptions } from '../src/index.ts';
+import { refundTool } from './support/tools.ts';
 
 function given(options: Partial<AgentRoutesOptions> = {}) {
-  const ran = vi.fn(async ({ cents }: { cents: number }) => `refunded ${cents}`);
-  const refund = defineTool({
-    name: 'refund',
-    description: 'Pays back.',
-    input: z.object({ cents: z.number() }),
-    needsApproval: true,
-    execute: ran,
-  });
+  const { ran, tool } = refundTool();
   const model = mockModel([{ toolCalls: [{ name: 'refund', args: { cents: 9 } }] }, 'Done.', 'Bye.']);
-  const agent = createAgent({ provider: model, tools: [refund], store: memoryStore() });
+  const agent = createAgent({ provider: model, tools: [tool], store: memoryStore() });
   const routes = createAgentRoutes(agent, { authorize: () => true, basePath: '/agent', ...options });
   const ask = (method: string, path: string, body?: unknown, headers = {}): Promise<Response> =>
     routes(

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { createChatHandler, type Access } from '../src/index.ts';
 import { approvalIdsIn, openPage, partsOf } from './support/chat-page.ts';
 import { deferred, serveChat } from './support/served.ts';
+import { lookTool, refundTool } from './support/tools.ts';
 
 const BASE = 'http://localhost/api/chat';
 
@@ -21,18 +22,6 @@ const hello = {
   id: 'chat',
   messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Hi.' }] }],
 };
-
-function gated() {
-  const ran = vi.fn(async () => 'refunded');
-  const tool = defineTool({
-    name: 'refund',
-    description: 'Pays back.',
-    input: z.object({}),
-    needsApproval: true,
-    execute: ran,
-  });
-  return { ran, tool };
-}
 
 async function codeOf(response: Response): Promise<unknown> {
   return ((await response.json()) as { error?: { code?: unknown } }).error?.code;
@@ -75,7 +64,7 @@ it('asks who may do what before anything is read or done, and strangers change n
 });
 
 it('acts for the one who was let in: the run has the principal, and the decision says who made it', async () => {
-  const { tool } = gated();
+  const { tool } = refundTool();
   const who: Principal[] = [];
   const look = defineTool({
     name: 'look',
@@ -85,7 +74,10 @@ it('acts for the one who was let in: the run has the principal, and the decision
   });
   const served = await serveChat(
     {
-      provider: mockModel([{ toolCalls: [{ name: 'look' }, { name: 'refund' }] }, 'Done.']),
+      provider: mockModel([
+        { toolCalls: [{ name: 'look' }, { name: 'refund', args: { cents: 9 } }] },
+        'Done.',
+      ]),
       tools: [tool, look],
     },
     { authorize: () => ({ id: 'ada', role: 'support' }) },
@@ -163,9 +155,11 @@ it('answers a message that is posted again with what it came to', async () => {
 });
 
 it('decides a call of this chat alone', async () => {
-  const { ran, tool } = gated();
+  const { ran, tool } = refundTool();
   const served = await serveChat({
-    provider: mockModel([{ toolCalls: [{ name: 'refund' }] }, 'Done.'], { answerBy: 'step' }),
+    provider: mockModel([{ toolCalls: [{ name: 'refund', args: { cents: 9 } }] }, 'Done.'], {
+      answerBy: 'step',
+    }),
     tools: [tool],
   });
   const { chat } = openPage('v6', { api: served.api, id: 'mine' });
@@ -202,7 +196,7 @@ it('takes the reason of a response to a question for its answer', async () => {
 });
 
 it('shows a call inside a sub-agent with everything that it is about, and lets it be decided', async () => {
-  const { ran, tool } = gated();
+  const { ran, tool } = refundTool();
   const served = await serveChat({
     provider: mockModel([
       { toolCalls: [{ name: 'task', args: { agent: 'clerk', prompt: 'Refund order 7.' } }] },
@@ -212,7 +206,7 @@ it('shows a call inside a sub-agent with everything that it is about, and lets i
       {
         name: 'clerk',
         description: 'Refunds.',
-        provider: mockModel([{ toolCalls: [{ name: 'refund' }] }, 'Refunded.']),
+        provider: mockModel([{ toolCalls: [{ name: 'refund', args: { cents: 9 } }] }, 'Refunded.']),
         tools: [tool],
       },
     ],
@@ -220,7 +214,7 @@ it('shows a call inside a sub-agent with everything that it is about, and lets i
   const { chat } = openPage('v6', { api: served.api, id: 'chat' });
   await chat.sendMessage({ text: 'Refund.' });
   const part = chat.lastMessage?.parts.find(({ type }) => type === 'data-lousho-approval');
-  expect(part).toMatchObject({ data: { toolName: 'refund', args: {}, subagentPath: ['clerk'] } });
+  expect(part).toMatchObject({ data: { toolName: 'refund', args: { cents: 9 }, subagentPath: ['clerk'] } });
   const { approvalId } = (part as unknown as { data: { approvalId: string } }).data;
   const later = openPage('v6', {
     api: served.api,
@@ -250,7 +244,7 @@ it('goes on with an answer whose server went away', async () => {
     provider: mockModel([{ text: 'Let me look.', toolCalls: [call] }, 'It is sunny.'], {
       answerBy: 'step' as const,
     }),
-    tools: [defineTool({ name: 'look', description: 'Looks.', input: z.object({}), execute: look })],
+    tools: [lookTool(look)],
   });
   const first = await serveChat(
     config(async () => {

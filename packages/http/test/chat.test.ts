@@ -1,29 +1,13 @@
 /** Pages of the AI SDK talk to an agent over HTTP, and see what its transcript holds. */
-import { defineTool, type AgentConfig } from '@lousho/core';
+import type { AgentConfig } from '@lousho/core';
 import { mockModel } from '@lousho/testing';
 import type { UIMessage } from 'ai';
 import { describe, expect, it, vi } from 'vitest';
-import { z } from 'zod';
 import { approvalIdsIn, openPage, partsOf, type Version } from './support/chat-page.ts';
-import { deferred, serveChat, type Served } from './support/served.ts';
+import { serveChat, type Served } from './support/served.ts';
+import { lookTool, refundTool, slowLookTool } from './support/tools.ts';
 
 const gatedCall = { name: 'refund', args: { cents: 900 }, id: 'call_r' };
-
-function refundTool() {
-  const ran = vi.fn(async ({ cents }: { cents: number }) => `refunded ${cents}`);
-  const tool = defineTool({
-    name: 'refund',
-    description: 'Pays back.',
-    input: z.object({ cents: z.number() }),
-    needsApproval: true,
-    execute: ran,
-  });
-  return { ran, tool };
-}
-
-function lookTool(execute = async (): Promise<string> => 'sunny') {
-  return defineTool({ name: 'look', description: 'Looks.', input: z.object({}), execute });
-}
 
 async function loaded({ api }: Served, id: string): Promise<UIMessage[]> {
   const response = await fetch(`${api}/${id}`);
@@ -154,24 +138,18 @@ describe.each<Version>(['v6', 'v7'])('a page of ai %s', (version) => {
   });
 
   it('that is loaded again in the middle sees the whole answer, and so does one that stayed', async () => {
-    const begun = deferred();
-    const goesOn = deferred();
-    const slow = lookTool(async () => {
-      begun.resolve();
-      await goesOn.promise;
-      return 'sunny';
-    });
+    const slow = slowLookTool();
     const call = { name: 'look', id: 'call_l' };
     const served = await serveChat({
       provider: mockModel([{ text: 'Let me look.', toolCalls: [call] }, 'It is sunny.']),
-      tools: [slow],
+      tools: [slow.tool],
     });
     const { chat } = page(served);
     const sent = chat.sendMessage({ text: 'Weather?' });
-    await begun.promise;
+    await slow.begun;
     const again = page(served, 'chat', await loaded(served, 'chat'));
     const resumed = again.chat.resumeStream();
-    goesOn.resolve();
+    slow.goOn();
     await Promise.all([sent, resumed]);
     expect(seen(again.chat.messages)).toEqual(seen(chat.messages));
     expect(partsOf(chat.lastMessage)).toEqual([
@@ -234,18 +212,14 @@ describe.each<Version>(['v6', 'v7'])('a page of ai %s', (version) => {
   });
 
   it('stops an answer that goes on', async () => {
-    const begun = deferred();
-    const slow = lookTool(async () => {
-      begun.resolve();
-      return new Promise<string>(() => undefined);
-    });
+    const slow = slowLookTool();
     const served = await serveChat({
       provider: mockModel([{ toolCalls: [{ name: 'look' }] }]),
-      tools: [slow],
+      tools: [slow.tool],
     });
     const { chat } = page(served);
     const sent = chat.sendMessage({ text: 'Weather?' });
-    await begun.promise;
+    await slow.begun;
     const stop = (): Promise<Response> => fetch(`${served.api}/chat/stop`, { method: 'POST' });
     expect(await (await stop()).json()).toEqual({ stopped: true });
     await sent;
@@ -254,24 +228,18 @@ describe.each<Version>(['v6', 'v7'])('a page of ai %s', (version) => {
   });
 
   it('that goes away stops nothing', async () => {
-    const begun = deferred();
-    const goesOn = deferred();
-    const slow = lookTool(async () => {
-      begun.resolve();
-      await goesOn.promise;
-      return 'sunny';
-    });
+    const slow = slowLookTool();
     const works: Promise<void>[] = [];
     const served = await serveChat(
-      { provider: mockModel([{ toolCalls: [{ name: 'look' }] }, 'It is sunny.']), tools: [slow] },
+      { provider: mockModel([{ toolCalls: [{ name: 'look' }] }, 'It is sunny.']), tools: [slow.tool] },
       { waitUntil: (work) => works.push(work) },
     );
     const { chat } = page(served);
     const sent = chat.sendMessage({ text: 'Weather?' });
-    await begun.promise;
+    await slow.begun;
     await chat.stop();
     await sent;
-    goesOn.resolve();
+    slow.goOn();
     await Promise.all(works);
     expect(partsOf((await loaded(served, 'chat')).at(-1))).toEqual([
       'tool-look:output-available',

@@ -2,7 +2,6 @@
 import {
   classifyCheckpointId,
   defineTool,
-  isSDKError,
   type ApprovalRequest,
   type ExecutionResult,
   type HandoffTarget,
@@ -14,7 +13,7 @@ import { mockModel, type MockResponse } from '@lousho/testing';
 import { crashSweep, type CrashReport, type CrashWorld } from '@lousho/testing/crash';
 import { expect } from 'vitest';
 import { createAgent, type Agent } from '../../src/index.ts';
-import type { CreateStore } from './sweep.ts';
+import { goOn, type CreateStore } from './sweep.ts';
 
 /** What one process has to make its agent of. */
 interface Making {
@@ -40,6 +39,26 @@ export interface Story {
     readonly isCrashed: boolean;
   }): void;
 }
+
+export const calls = (...names: readonly string[]): MockResponse => ({
+  toolCalls: names.map((name) => ({ name })),
+});
+
+/** Two with a call each that waits for a person. */
+export const mailerAndCashier = ({ tool, model }: Making): readonly SubAgent[] => [
+  {
+    name: 'mailer',
+    description: 'Mails.',
+    provider: model([calls('mail'), 'Mailed.']),
+    tools: [tool('mail', { needsApproval: true })],
+  },
+  {
+    name: 'cashier',
+    description: 'Handles money.',
+    provider: model([calls('look'), calls('charge'), 'Paid.']),
+    tools: [tool('look'), tool('charge', { needsApproval: true })],
+  },
+];
 
 /** Whatever the story: only the lead is left, and its usage is the calls that were made. */
 export async function sweep(story: Story, createStore: CreateStore): Promise<CrashReport> {
@@ -100,21 +119,11 @@ function agentOf(story: Story, { store, ports, effect }: CrashWorld, onAnswer: (
 /** Starts or goes on; what waits is decided. */
 async function toEnd(agent: Agent, { decide = () => true }: Story): Promise<ExecutionResult> {
   for (;;) {
-    const waiting = await sendOrWaiting(agent);
+    const waiting = await goOn(agent);
     if (!Array.isArray(waiting)) return waiting as ExecutionResult;
     for (const id of waiting as readonly string[]) {
       const request = await agent.approvals.get(id);
       if (request !== undefined) await agent.approvals.resolve({ id, approved: decide(request), by: 'ann' });
     }
-  }
-}
-
-async function sendOrWaiting(agent: Agent): Promise<ExecutionResult | readonly string[]> {
-  try {
-    const result = await agent.send('go', { sessionId: 'order-7', inputId: 'input-1' });
-    return result.approvalIds ?? result;
-  } catch (error) {
-    if (isSDKError(error, 'LOUSHO_SESSION_AWAITING_APPROVAL')) return error.details.approvalIds;
-    throw error;
   }
 }
