@@ -269,12 +269,11 @@ function resolveRetry(retry: RetryOptions): Engine['retry'] {
 }
 
 function resolveFallbackModels(given: readonly LLMProvider[]): Engine['fallbackModels'] {
-  const want = 'a list of LLMProviders, which have a generate method';
   const list: unknown = given;
-  if (!Array.isArray(list)) refuseOption('fallbackModels', given, want);
+  if (!Array.isArray(list)) refuseOption('fallbackModels', given, 'a list of LLMProviders');
   for (const [index, provider] of given.entries())
     if (typeof (provider as LLMProvider | null)?.generate !== 'function')
-      refuseOption(`fallbackModels[${index}]`, provider, want);
+      refuseOption(`fallbackModels[${index}]`, provider, 'an LLMProvider, which has a generate method');
   return Object.freeze([...given]);
 }
 

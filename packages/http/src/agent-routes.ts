@@ -1,5 +1,11 @@
 /** An agent's sessions and approvals as plain JSON over HTTP: for services, scripts and back offices. */
-import type { AgentEvent, AgentInput, AgentRun, JsonObject } from '@lousho/contract';
+import {
+  requireKnownOptions,
+  type AgentEvent,
+  type AgentInput,
+  type AgentRun,
+  type JsonObject,
+} from '@lousho/contract';
 import type { Agent } from '@lousho/core';
 import { guard, type Authorize } from './authorize.ts';
 import { begunRun } from './begun-run.ts';
@@ -24,6 +30,7 @@ export interface AgentRoutesOptions {
  * `POST /approvals/:id`. A client that goes away stops nothing. @throws LOUSHO_CONFIG_INVALID
  */
 export function createAgentRoutes(agent: Agent, options: AgentRoutesOptions): Handler {
+  requireKnownOptions<AgentRoutesOptions>('', options, { authorize: true, basePath: true, onError: true });
   const { basePath = '', onError = reportError } = options;
   const allowed = guard(options.authorize);
   return router(

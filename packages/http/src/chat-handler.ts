@@ -1,5 +1,12 @@
 /** A chat for the AI SDK's `useChat`: its requests come in, the agent's sessions are what they mean. */
-import { isSDKError, type AgentRun, type ApprovalDecision, type Principal } from '@lousho/contract';
+import {
+  isSDKError,
+  requireKnownOptions,
+  type AgentRun,
+  type ApprovalDecision,
+  type OptionNames,
+  type Principal,
+} from '@lousho/contract';
 import type { Agent, AgentSession, SessionOptions } from '@lousho/core';
 import { Answers, ownPart, restOf, type Answer, type Begin } from './answers.ts';
 import { guard, type Authorize } from './authorize.ts';
@@ -24,12 +31,21 @@ export interface ChatHandlerOptions {
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
+const everyOption: OptionNames<ChatHandlerOptions> = {
+  authorize: true,
+  basePath: true,
+  turnPolicy: true,
+  waitUntil: true,
+  onError: true,
+};
+
 /**
  * `POST <base>` takes a message or decisions and streams the answer, `GET <base>/:id` gives the conversation, `GET <base>/:id/stream` an
  * answer under way from its beginning, `POST <base>/:id/stop` stops it, `POST <base>/:id/approvals/:approvalId` decides. A page that goes
  * away stops nothing. @throws LOUSHO_CONFIG_INVALID
  */
 export function createChatHandler(agent: Agent, options: ChatHandlerOptions): Handler {
+  requireKnownOptions('', options, everyOption);
   const { onError = reportError, basePath = '/api/chat' } = options;
   const allowed = guard(options.authorize);
   const chats = new Chats(agent, options, onError);

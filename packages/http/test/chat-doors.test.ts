@@ -4,7 +4,7 @@ import { memoryStore } from '@lousho/store-memory';
 import { mockModel } from '@lousho/testing';
 import { expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { createChatHandler, type Access } from '../src/index.ts';
+import { createAgentRoutes, createChatHandler, type Access } from '../src/index.ts';
 import { approvalIdsIn, openPage, partsOf } from './support/chat-page.ts';
 import { deferred, serveChat } from './support/served.ts';
 import { lookTool, refundTool } from './support/tools.ts';
@@ -36,6 +36,14 @@ it('is not made without somebody who says who may do what', () => {
       details: expect.objectContaining({ option: 'authorize' }),
     }),
   );
+});
+
+it('knows every option that it takes', () => {
+  const agent = createAgent({ provider: mockModel([]) });
+  const options = { authorize: () => true, basepath: '/chat' };
+  const refused = expect.objectContaining({ details: expect.objectContaining({ option: 'basepath' }) });
+  expect(() => createChatHandler(agent, options)).toThrow(refused);
+  expect(() => createAgentRoutes(agent, options)).toThrow(refused);
 });
 
 it('asks who may do what before anything is read or done, and strangers change nothing', async () => {

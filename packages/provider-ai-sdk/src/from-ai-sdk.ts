@@ -31,7 +31,8 @@ export interface FromAiSdkOptions {
 
 /**
  * The model as a provider. It does not retry (the executor does), and downloads nothing: URLs of files go to the service.
- * @throws synchronously LLMProviderError for another specification version, LOUSHO_CONFIG_INVALID for an unknown option
+ * @throws synchronously LLMProviderError for another specification version, LOUSHO_CONFIG_INVALID for what is no model and for an unknown
+ * option
  */
 export function fromAiSdk(model: AiSdkLanguageModel, options: FromAiSdkOptions = {}): LLMProvider {
   requireKnownOptions<FromAiSdkOptions>('', options, {

@@ -2,7 +2,7 @@
  * The part of an AI SDK language model that we use, as shapes: each major of the AI SDK pins its own exact copy of the
  * specification, so a dependency on one would refuse the models of the others.
  */
-import { LLMProviderError } from '@lousho/contract';
+import { ConfigurationError, LLMProviderError } from '@lousho/contract';
 
 /** The shape of an AI SDK language model of specification v2 (AI SDK 5), v3 (AI SDK 6) or v4 (AI SDK 7). */
 export interface AiSdkLanguageModel {
@@ -15,8 +15,10 @@ export interface AiSdkLanguageModel {
 
 export type SpecVersion = 2 | 3 | 4;
 
-/** @throws LLMProviderError for a version that we do not know */
-export function specVersionOf({ specificationVersion, provider }: AiSdkLanguageModel): SpecVersion {
+/** @throws LLMProviderError for a version that we do not know, LOUSHO_CONFIG_INVALID for what is no model at all */
+export function specVersionOf(model: AiSdkLanguageModel): SpecVersion {
+  requireModel(model);
+  const { specificationVersion, provider } = model;
   switch (specificationVersion) {
     case 'v2':
       return 2;
@@ -30,6 +32,16 @@ export function specVersionOf({ specificationVersion, provider }: AiSdkLanguageM
         { kind: 'unsupported', retryable: false },
       );
   }
+}
+
+/** An id alone is none: which service it is of, only the package of that service knows. */
+function requireModel(model: AiSdkLanguageModel): void {
+  if (typeof (model as AiSdkLanguageModel | null | undefined)?.doGenerate === 'function') return;
+  throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
+    option: 'model',
+    got: model,
+    want: "a language model of the AI SDK, for example openai('gpt-5')",
+  });
 }
 
 /* ── What a model gives. What only some versions have, or may leave out, is optional. ── */

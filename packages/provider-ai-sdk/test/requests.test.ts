@@ -328,6 +328,15 @@ describe('a provider', () => {
     expect((error as Error).message).toContain('"acme-2"');
   });
 
+  it.each([undefined, null, 'openai/gpt-5', {}])('names what it takes when it is given %j', (model) => {
+    expect(() => fromAiSdk(model as never)).toThrow(
+      expect.objectContaining({
+        code: 'LOUSHO_CONFIG_INVALID',
+        details: expect.objectContaining({ option: 'model' }),
+      }),
+    );
+  });
+
   it('is not made of a model of a version that nobody knows', () => {
     expect(() => fromAiSdk(scriptedModel({ specificationVersion: 'v5' }))).toThrow(LLMProviderError);
   });

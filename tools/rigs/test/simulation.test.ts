@@ -16,6 +16,16 @@ it.each([507])('keeps every promise where it once did not (seed %i)', async (see
   expect(await simulateSeed(seed)).toBeUndefined();
 });
 
+it.each<[string, object]>([
+  ['seed', { seed: 'x', createAgent }],
+  ['seeds', { seed: 1, seeds: 5, createAgent }],
+])('names %s when it cannot be used', async (option, options) => {
+  await expect(simulate(options as Parameters<typeof simulate>[0])).rejects.toMatchObject({
+    code: 'LOUSHO_CONFIG_INVALID',
+    details: { option },
+  });
+});
+
 it('is one story for one seed', async () => {
   for (const seed of [3, 8, 21, 34]) {
     const [once, again] = [await simulate({ seed, createAgent }), await simulate({ seed, createAgent })];

@@ -1,5 +1,11 @@
 /** One seed, one story: N processes over one store, struck by what the seed chooses, checked at every step and at the end. */
-import type { Checkpoint, Message } from '@lousho/contract';
+import {
+  ConfigurationError,
+  requireKnownOptions,
+  type Checkpoint,
+  type Message,
+  type OptionNames,
+} from '@lousho/contract';
 import { decide, openConversations, talk, untilOver, type Given } from './actors.ts';
 import { LIVENESS, NO_CRASH, type BrokenPromise } from './checker.ts';
 import { orderHashes } from './hash-order.ts';
@@ -31,9 +37,23 @@ export interface SimulationReport {
 /** Behind the end of the faults. The longest back-off of `recover()` is an hour. */
 const MOST_MS = 3 * 3_600_000;
 
-/** Resolves with what it found. One at a time in a realm: hashes are put in order meanwhile. */
+const everyOption: OptionNames<SimulationOptions> = {
+  seed: true,
+  createAgent: true,
+  createStore: true,
+  shrink: true,
+};
+
+/** Resolves with what it found. One at a time in a realm: hashes are put in order meanwhile. @throws LOUSHO_CONFIG_INVALID */
 export async function simulate(options: SimulationOptions): Promise<SimulationReport> {
+  requireKnownOptions('', options, everyOption);
   const { seed, shrink: isToShrink = true } = options;
+  if (!Number.isSafeInteger(seed))
+    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
+      option: 'seed',
+      got: seed,
+      want: 'a whole number',
+    });
   const plan = planWorld(seed);
   const report = await live(options, plan);
   return report.broken === undefined || !isToShrink ? report : shrink(options, plan, report);
