@@ -144,7 +144,7 @@ sweepEveryStore('a crash at every store call', (createStore) => {
         ]);
       },
     });
-  }, 200_000);
+  }, 60_000);
 
   it('of a steer beside a pause: what waits still waits, and the words are there once', async () => {
     await sweep(createStore(), {
@@ -170,7 +170,7 @@ sweepEveryStore('a crash at every store call', (createStore) => {
         expect(outcomes(end)).toEqual(['charge done', 'look done', 'glance not-run']);
       },
     });
-  }, 200_000);
+  }, 60_000);
 });
 
 sweepInMemory('a crash at every store call', (createStore) => {
@@ -185,7 +185,7 @@ sweepInMemory('a crash at every store call', (createStore) => {
         expect(outcomes(end).slice(1)).toEqual(['look done', 'refund rejected']);
       },
     });
-  }, 200_000);
+  }, 60_000);
 
   it('of decisions that come too late', async () => {
     await sweep(createStore(), {
@@ -198,7 +198,7 @@ sweepInMemory('a crash at every store call', (createStore) => {
         expect(outcomes(end)).toEqual(['look done', 'charge denied', 'ship denied']);
       },
     });
-  }, 200_000);
+  }, 60_000);
 
   it('of calls that run one at a time when all are decided', async () => {
     await sweep(createStore(), {
@@ -212,7 +212,7 @@ sweepInMemory('a crash at every store call', (createStore) => {
           expect(effects.get(toolName) ?? 0).toBe(kind === undefined ? 1 : (effects.get(toolName) ?? 0) && 1);
       },
     });
-  }, 200_000);
+  }, 60_000);
 });
 
 it('a decision of a run without a store is made once, whatever dies', async () => {
@@ -240,4 +240,4 @@ it('a decision of a run without a store is made once, whatever dies', async () =
   });
   expect(report.failures).toEqual([]);
   expect(calls.length).toBeGreaterThan(5);
-}, 200_000);
+}, 60_000);

@@ -148,7 +148,7 @@ sweepEveryStore('a crash at every store call', (createStore) => {
         expect(handoffCalls(end.messages)).toHaveLength(2);
       },
     });
-  }, 200_000);
+  }, 60_000);
 });
 
 sweepInMemory('a crash at every store call', (createStore) => {
@@ -189,7 +189,7 @@ sweepInMemory('a crash at every store call', (createStore) => {
         expect(checkpoints).toHaveLength(1);
       },
     });
-  }, 200_000);
+  }, 60_000);
 
   it('of a handoff that a person rejects', async () => {
     await sweep(createStore(), {

@@ -77,5 +77,5 @@ sweepEveryStore('a crash at every store call', (createStore) => {
     });
     expect(report.failures).toEqual([]);
     expect(report.points).toBeGreaterThan(60);
-  }, 120_000);
+  }, 30_000);
 });

@@ -86,5 +86,5 @@ sweepWholeStores('a crash at every store call of a session', (createStore) => {
     });
     expect(report.failures).toEqual([]);
     expect(report.points).toBeGreaterThan(40);
-  }, 200_000);
+  }, 60_000);
 });
