@@ -11,15 +11,17 @@ import { guard, type Authorize } from './authorize.ts';
 import { begunRun } from './begun-run.ts';
 import { eventStream } from './event-stream.ts';
 import { ReplayLog } from './replay-log.ts';
-import { readBody, readDecision, refuse, requireObject } from './request-body.ts';
-import { json, nothing } from './responses.ts';
-import { reportError, router, type Handler } from './routing.ts';
+import { bodyReader, readDecision, refuse, requireObject, type JsonFields } from './request-body.ts';
+import { json, nothing, reporter } from './responses.ts';
+import { router, type Handler } from './routing.ts';
 
 export interface AgentRoutesOptions {
-  /** Asked for every request, before anything is read or done. */
+  /** Asked for every request, before anything of a conversation is read or done. */
   readonly authorize: Authorize;
   /** Where the routes are mounted. Default: at the root. */
   readonly basePath?: string | undefined;
+  /** Of a request's body. Default 20 MiB (20,971,520). */
+  readonly maxBodyBytes?: number | undefined;
   /** What went wrong and is not the client's fault. Default: `console.error`. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
@@ -30,8 +32,15 @@ export interface AgentRoutesOptions {
  * `POST /approvals/:id`. A client that goes away stops nothing. @throws LOUSHO_CONFIG_INVALID
  */
 export function createAgentRoutes(agent: Agent, options: AgentRoutesOptions): Handler {
-  requireKnownOptions<AgentRoutesOptions>('', options, { authorize: true, basePath: true, onError: true });
-  const { basePath = '', onError = reportError } = options;
+  requireKnownOptions<AgentRoutesOptions>('', options, {
+    authorize: true,
+    basePath: true,
+    maxBodyBytes: true,
+    onError: true,
+  });
+  const { basePath = '' } = options;
+  const onError = reporter(options.onError);
+  const readBody = bodyReader(options.maxBodyBytes);
   const allowed = guard(options.authorize);
   return router(
     [
@@ -41,7 +50,7 @@ export function createAgentRoutes(agent: Agent, options: AgentRoutesOptions): Ha
         handle: (request, { id = '' }) =>
           allowed(request, { action: 'send', sessionId: id }, async (principal) => {
             const session = agent.session({ id });
-            const { input, given } = await readMessage(request);
+            const { input, given } = readMessage(await readBody(request));
             const sendOptions = { ...given, ...(principal === undefined ? undefined : { principal }) };
             if (!wantsEvents(request)) return json(await session.send(input, sendOptions));
             return eventsOf(session.stream(input, sendOptions), onError);
@@ -97,7 +106,7 @@ export function createAgentRoutes(agent: Agent, options: AgentRoutesOptions): Ha
           const { sessionId } = (await agent.approvals.get(id)) ?? {};
           const about = sessionId === undefined ? {} : { sessionId };
           return allowed(request, { action: 'decide', ...about }, async (principal) => {
-            const decision = { ...(await readDecision(request)), id };
+            const decision = { ...readDecision(await readBody(request)), id };
             const by = principal === undefined ? undefined : { by: principal.id };
             return json(await agent.approvals.resolve({ ...decision, ...by }));
           });
@@ -108,8 +117,7 @@ export function createAgentRoutes(agent: Agent, options: AgentRoutesOptions): Ha
   );
 }
 
-async function readMessage(request: Request) {
-  const { input, inputId, metadata, ...others } = await readBody(request);
+function readMessage({ input, inputId, metadata, ...others }: JsonFields) {
   for (const name of Object.keys(others)) refuse(name, others[name], 'left out: input, inputId or metadata');
   if (typeof input !== 'string' && !Array.isArray(input)) requireObject('input', input);
   return {

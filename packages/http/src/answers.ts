@@ -16,8 +16,8 @@ export interface Answer {
   /** Resolves when it is over. Never rejects. */
   readonly done: Promise<void>;
   stop(): void;
-  /** A page was shown the conversation while this was under way: it comes for the rest, however soon that is complete. */
-  isAwaited: boolean;
+  /** Pages that were shown the conversation while this was under way: they come for the rest, however soon that is complete. */
+  awaitedBy: number;
 }
 
 /** What the run goes on with. */
@@ -70,7 +70,7 @@ export class Answers {
     const ownFrom = about.isShown ? log.length : 1;
     const chunks = new AnswerChunks(first?.runId ?? chatId, message.parts);
     const done = this.#follow(log, chunks, others, run.result);
-    const answer = { messageId: message.id, log, ownFrom, done, stop: () => run.abort(), isAwaited: false };
+    const answer = { messageId: message.id, log, ownFrom, done, stop: () => run.abort(), awaitedBy: 0 };
     this.#keep(chatId, answer);
     return answer;
   }

@@ -2,6 +2,7 @@
 import {
   isSDKError,
   requireKnownOptions,
+  SDKError,
   type AgentRun,
   type ApprovalDecision,
   type OptionNames,
@@ -12,14 +13,14 @@ import { Answers, ownPart, restOf, type Answer, type Begin } from './answers.ts'
 import { guard, type Authorize } from './authorize.ts';
 import { readChatRequest, type ChatRequest, type PageDecision } from './chat-request.ts';
 import { eventStream } from './event-stream.ts';
-import { readBody, readDecision, refuse } from './request-body.ts';
-import { json, nothing } from './responses.ts';
-import { notHere, reportError, router, type Handler } from './routing.ts';
+import { bodyReader, readDecision, refuse } from './request-body.ts';
+import { json, nothing, reporter } from './responses.ts';
+import { router, type Handler } from './routing.ts';
 import { uiMessages } from './transcript-ui.ts';
 import type { UIChunk } from './ui-messages.ts';
 
 export interface ChatHandlerOptions {
-  /** Asked for every request, before anything is read or done. */
+  /** Asked for every request, before anything of the conversation is read or done. */
   readonly authorize: Authorize;
   /** Where the handler is mounted. Default `'/api/chat'`. */
   readonly basePath?: string | undefined;
@@ -27,6 +28,8 @@ export interface ChatHandlerOptions {
   readonly turnPolicy?: SessionOptions['turnPolicy'];
   /** Keeps a platform from ending the process while an answer is made, for example `ctx.waitUntil` of a Worker. */
   readonly waitUntil?: ((work: Promise<void>) => void) | undefined;
+  /** Of a request's body; a page posts its whole conversation each time. Default 20 MiB (20,971,520). */
+  readonly maxBodyBytes?: number | undefined;
   /** What went wrong and is not the client's fault. Default: `console.error`. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
@@ -36,6 +39,7 @@ const everyOption: OptionNames<ChatHandlerOptions> = {
   basePath: true,
   turnPolicy: true,
   waitUntil: true,
+  maxBodyBytes: true,
   onError: true,
 };
 
@@ -46,7 +50,9 @@ const everyOption: OptionNames<ChatHandlerOptions> = {
  */
 export function createChatHandler(agent: Agent, options: ChatHandlerOptions): Handler {
   requireKnownOptions('', options, everyOption);
-  const { onError = reportError, basePath = '/api/chat' } = options;
+  const { basePath = '/api/chat' } = options;
+  const onError = reporter(options.onError);
+  const readBody = bodyReader(options.maxBodyBytes);
   const allowed = guard(options.authorize);
   const chats = new Chats(agent, options, onError);
   return router(
@@ -87,7 +93,7 @@ export function createChatHandler(agent: Agent, options: ChatHandlerOptions): Ha
         path: ':id/approvals/:approvalId',
         handle: (request, { id = '', approvalId = '' }) =>
           allowed(request, { action: 'decide', sessionId: id }, async (principal) =>
-            chats.decideOne(id, { ...(await readDecision(request)), id: approvalId }, principal),
+            chats.decideOne(id, { ...readDecision(await readBody(request)), id: approvalId }, principal),
           ),
       },
     ],
@@ -117,19 +123,13 @@ class Chats {
     decision: ApprovalDecision,
     principal: Principal | undefined,
   ): Promise<Response> {
-    const { id } = decision;
-    const isOpenHere = (await this.agent.approvals.list({ sessionId: chatId })).some(
-      (open) => open.id === id,
-    );
-    // What waits elsewhere is not this chat's to decide. Of what nobody waits for, the decision says why.
-    if (!isOpenHere && (await this.agent.approvals.get(id)) !== undefined) return notHere();
     await this.#decideLast(chatId, { ...decision, ...decidedBy(principal) });
-    return json({ decided: id });
+    return json({ decided: decision.id });
   }
 
   async load(chatId: string): Promise<Response> {
     const underWay = this.#underWay(chatId);
-    if (underWay !== undefined) underWay.isAwaited = true;
+    if (underWay !== undefined) underWay.awaitedBy += 1;
     const approvals = await this.agent.approvals.list({ sessionId: chatId });
     const messages = await this.#session(chatId).messages({ includePending: true });
     const shown = uiMessages(messages, approvals);
@@ -143,12 +143,16 @@ class Chats {
 
   /** Of an answer whose process died, this goes on with it. */
   async reconnect(chatId: string, startIndex: number | undefined): Promise<Response> {
-    const known = this.#answers.of(chatId);
-    if (known !== undefined && (!known.log.isOver || known.isAwaited || startIndex !== undefined))
-      return stream(restOf(known, startIndex), chatId);
     const session = this.#session(chatId);
-    if ((await session.pending())?.status !== 'in-progress') return nothing();
+    const known = this.#answers.of(chatId);
+    const isAwaited = known !== undefined && (known.awaitedBy > 0 || startIndex !== undefined);
+    if (known !== undefined && known.awaitedBy > 0) known.awaitedBy -= 1;
     const before = await session.messages({ includePending: true });
+    // One that is over is of use to nobody once the conversation was forgotten or went on elsewhere.
+    const isWanted = isAwaited && uiMessages(before).at(-1)?.id === known.messageId;
+    if (known !== undefined && (!known.log.isOver || isWanted))
+      return stream(restOf(known, startIndex), chatId);
+    if ((await session.pending())?.status !== 'in-progress') return nothing();
     const answer = await this.#begin(session, session.streamResume(), { before, isShown: false });
     return stream(restOf(answer), chatId);
   }
@@ -213,6 +217,9 @@ class Chats {
     about: Pick<Begin, 'messageId'> = {},
   ): Promise<Answer> {
     const session = this.#session(chatId);
+    // The id of an approval begins with that of its chat. One of another chat is, to this one, none that ever was.
+    if (!decision.id.startsWith(`${chatId}.`))
+      throw new SDKError('LOUSHO_APPROVAL_NOT_FOUND', { approvalId: decision.id });
     const before = await session.messages({ includePending: true });
     const run = this.agent.approvals.streamResolve(decision);
     return this.#begin(session, run, { ...about, before, isShown: true });

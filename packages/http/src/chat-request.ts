@@ -1,5 +1,5 @@
 /** What `useChat` posts: checked, and cut down to what a client may say. The transcript of the server is the truth. */
-import type { UserMessage, UserPart } from '@lousho/contract';
+import { ConfigurationError, type UserMessage, type UserPart } from '@lousho/contract';
 import { refuse, requireObject, type JsonFields } from './request-body.ts';
 import { answerId } from './transcript-ui.ts';
 
@@ -19,7 +19,7 @@ export interface PageDecision {
   readonly reason?: string;
 }
 
-/** @throws LOUSHO_CONFIG_INVALID naming what is wrong with it */
+/** @throws LOUSHO_CONFIG_INVALID naming what is wrong with it, LOUSHO_INPUT_EMPTY */
 export function readChatRequest({ id, messages, trigger = 'submit-message' }: JsonFields): ChatRequest {
   if (typeof id !== 'string') refuse('id', id, 'the id of the chat');
   if (!Array.isArray(messages)) refuse('messages', messages, 'a list of messages');
@@ -59,8 +59,12 @@ function userMessage(
 ): { readonly id: string; readonly message: UserMessage } {
   if (typeof id !== 'string' || id === '') refuse(`messages[${index}].id`, id, 'a text that is not empty');
   if (!Array.isArray(parts)) refuse(`messages[${index}].parts`, parts, 'a list of parts');
-  const content = parts.map((part, at) => userPart(part, `messages[${index}].parts[${at}]`));
+  const content = parts
+    .map((part, at) => userPart(part, `messages[${index}].parts[${at}]`))
+    .filter((part) => part.type !== 'text' || part.text !== '');
   const [first] = content;
+  // Stored, it would be refused by the model in every turn to come.
+  if (first === undefined) throw new ConfigurationError('LOUSHO_INPUT_EMPTY', {});
   const isPlain = content.length === 1 && first?.type === 'text';
   return { id, message: { role: 'user', content: isPlain ? first.text : content } };
 }

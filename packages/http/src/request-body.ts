@@ -1,17 +1,40 @@
 /** What clients send, read with suspicion. */
 import { ConfigurationError, type ApprovalDecision, type JsonValue } from '@lousho/contract';
+import { BodyTooLarge } from './responses.ts';
 
 export type JsonFields = { readonly [key: string]: unknown };
 
-/** @throws LOUSHO_CONFIG_INVALID */
-export async function readBody(request: Request): Promise<JsonFields> {
-  let body: unknown;
-  try {
-    body = await request.json();
-  } catch {
-    refuse('body', 'no JSON', 'JSON');
+/** @throws synchronously LOUSHO_CONFIG_INVALID; what it gives throws that for a body that is no object, and `BodyTooLarge` */
+export function bodyReader(maxBodyBytes = 20 * 1024 * 1024): (request: Request) => Promise<JsonFields> {
+  if (!Number.isSafeInteger(maxBodyBytes) || maxBodyBytes < 1)
+    refuse('maxBodyBytes', maxBodyBytes, 'a whole number of bytes, 1 or more');
+  return async (request) => {
+    const text = await textOf(request, maxBodyBytes);
+    let body: unknown;
+    try {
+      body = JSON.parse(text);
+    } catch {
+      refuse('body', 'no JSON', 'JSON');
+    }
+    return requireObject('body', body);
+  };
+}
+
+/** Counted as it comes: who sends it may be a stranger, and what it says of its length may be wrong. */
+async function textOf({ body }: Request, maxBodyBytes: number): Promise<string> {
+  if (body === null) return '';
+  const decoder = new TextDecoder();
+  let text = '';
+  let byteCount = 0;
+  const reader = body.getReader() as ReadableStreamDefaultReader<Uint8Array>;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    byteCount += value.byteLength;
+    // Not cancelled: with node:http that would end the connection before the answer.
+    if (byteCount > maxBodyBytes) throw new BodyTooLarge(maxBodyBytes);
+    text += decoder.decode(value, { stream: true });
   }
-  return requireObject('body', body);
 }
 
 export function requireObject(option: string, value: unknown): JsonFields {
@@ -24,8 +47,8 @@ export function refuse(option: string, got: unknown, want: string): never {
 }
 
 /** What is wrong with it, the agent says; who decided is not the client's to say. @throws LOUSHO_CONFIG_INVALID */
-export async function readDecision(request: Request): Promise<Omit<ApprovalDecision, 'id' | 'by'>> {
-  const { approved, args, answer, note, reason = note, ...others } = await readBody(request);
+export function readDecision(body: JsonFields): Omit<ApprovalDecision, 'id' | 'by'> {
+  const { approved, args, answer, note, reason = note, ...others } = body;
   for (const name of Object.keys(others)) refuse(name, others[name], 'left out: it is no part of a decision');
   return {
     approved: approved as boolean,

@@ -21,16 +21,41 @@ const conflict: readonly ErrorCode[] = [
   'LOUSHO_RESUME_TOOL_MISSING',
 ];
 
-export function json(value: unknown, status = 200): Response {
-  return Response.json(value, { status, headers: { 'cache-control': 'no-store' } });
+type HeaderList = { readonly [name: string]: string };
+
+export function json(value: unknown, status = 200, headers: HeaderList = {}): Response {
+  return Response.json(value, { status, headers: { 'cache-control': 'no-store', ...headers } });
 }
 
-export function failure(status: number, code: string, message: string, details: object = {}): Response {
-  return json({ error: { code, message, ...details } }, status);
+export function failure(
+  status: number,
+  code: string,
+  message: string,
+  { details = {}, headers = {} }: { readonly details?: object; readonly headers?: HeaderList } = {},
+): Response {
+  return json({ error: { code, message, ...details } }, status, headers);
 }
 
 export function nothing(): Response {
   return new Response(null, { status: 204 });
+}
+
+/** `onError` of a handler: what it throws itself takes neither the request nor the process with it. */
+export function reporter(onError: (error: unknown) => unknown = reportError): (error: unknown) => void {
+  return (error) => {
+    const told = async (): Promise<unknown> => onError(error);
+    told().catch(reportError);
+  };
+}
+
+function reportError(error: unknown): void {
+  console.error('lousho: a request failed.', error);
+}
+
+export class BodyTooLarge extends Error {
+  constructor(maxBodyBytes: number) {
+    super(`The body has more than ${maxBodyBytes} bytes.`);
+  }
 }
 
 const INTERNAL = 'The request failed; the server knows why.';
@@ -39,14 +64,16 @@ const INTERNAL = 'The request failed; the server knows why.';
 export function failureOf(error: unknown, onError: (error: unknown) => void): Response {
   const status = statusOf(error);
   if (status >= 500) onError(error);
+  if (error instanceof BodyTooLarge) return failure(status, 'BODY_TOO_LARGE', error.message);
   if (!(error instanceof SDKError)) return failure(status, 'INTERNAL', INTERNAL);
   const { code, message, details } = error;
   const { approvalId } = details as { readonly approvalId?: unknown };
   const about = typeof approvalId === 'string' ? { approvalId } : {};
-  return failure(status, code, status >= 500 ? INTERNAL : message, about);
+  return failure(status, code, status >= 500 ? INTERNAL : message, { details: about });
 }
 
 function statusOf(error: unknown): number {
+  if (error instanceof BodyTooLarge) return 413;
   if (!(error instanceof SDKError)) return 500;
   const { code } = error;
   if (badRequest.includes(code)) return 400;

@@ -13,13 +13,10 @@ export interface Route {
 
 export interface RouterOptions {
   readonly basePath: string;
-  readonly onError?: ((error: unknown) => void) | undefined;
+  readonly onError: (error: unknown) => void;
 }
 
-export function router(
-  routes: readonly Route[],
-  { basePath, onError = reportError }: RouterOptions,
-): Handler {
+export function router(routes: readonly Route[], { basePath, onError }: RouterOptions): Handler {
   const base = basePath.replace(/\/+$/, '');
   return async (request) => {
     try {
@@ -32,21 +29,36 @@ export function router(
       });
       if (there.length === 0) return notHere();
       const found = there.find(({ route }) => route.method === request.method);
-      return found === undefined
-        ? failure(405, 'METHOD_NOT_ALLOWED', `${request.method} does nothing here.`)
-        : await found.route.handle(request, found.params);
+      if (found === undefined) return notAllowed(request, there);
+      return isFromAnotherSite(request) ? fromAnotherSite() : await found.route.handle(request, found.params);
     } catch (error) {
       return failureOf(error, onError);
     }
   };
 }
 
-export function notHere(): Response {
+function notHere(): Response {
   return failure(404, 'NOT_FOUND', 'There is nothing here.');
 }
 
-export function reportError(error: unknown): void {
-  console.error('lousho: a request failed.', error);
+function notAllowed({ method }: Request, there: readonly { readonly route: Route }[]): Response {
+  const allow = there.map(({ route }) => route.method).join(', ');
+  return failure(405, 'METHOD_NOT_ALLOWED', `${method} does nothing here.`, { headers: { allow } });
+}
+
+/**
+ * What a page of another site sends with the cookies of this one, without a word to anybody: a browser asks for leave (CORS) only before
+ * it sends JSON there, and says in `sec-fetch-site` where a request is from.
+ */
+function isFromAnotherSite({ method, headers }: Request): boolean {
+  const from = headers.get('sec-fetch-site') ?? 'none';
+  const isAsked = /^application\/json\b/i.test(headers.get('content-type') ?? '');
+  return method !== 'GET' && from !== 'none' && from !== 'same-origin' && !isAsked;
+}
+
+function fromAnotherSite(): Response {
+  const message = "A page of another site has to say 'content-type: application/json' here.";
+  return failure(403, 'FORBIDDEN', message);
 }
 
 function partsOf(path: string): readonly string[] {
