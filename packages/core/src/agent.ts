@@ -77,6 +77,8 @@ export interface RecoverOptions {
   readonly maxAttempts?: number | undefined;
   /** Needed on a store whose reads may be stale: only runs at rest for 90 seconds are touched. */
   readonly eventualConsistency?: boolean | undefined;
+  /** One look: ends by itself when what it found has ended. For a cron job. Default `false`. */
+  readonly once?: boolean | undefined;
   /** As `stop()`. */
   readonly signal?: AbortSignal | undefined;
   /** A run that it finished. */
@@ -142,7 +144,8 @@ export interface Agent {
   pending(): Promise<readonly PendingRun[]>;
   /**
    * Looks for interrupted runs of this agent's name, again and again, and finishes them; expired approvals are denied. A run that makes no
-   * progress is started ever more seldom, and parked after `maxAttempts` starts. For every replica. Keeps the process alive until stopped.
+   * progress is started ever more seldom, and parked after `maxAttempts` starts. For every replica. Keeps the process alive until stopped
+   * (`once`: until it has ended).
    * @throws synchronously LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE, LOUSHO_CONFIG_INVALID (no `list`; an option), LOUSHO_SHUTDOWN
    */
   recover(options?: RecoverOptions): LoopHandle;

@@ -11,6 +11,7 @@ export interface ResolvedRecoverOptions {
   readonly concurrency: number;
   readonly maxAttempts: number;
   readonly minRestMs: number;
+  readonly once: boolean;
   readonly signal: AbortSignal | undefined;
   readonly onRecovered: NonNullable<RecoverOptions['onRecovered']>;
   readonly onError: NonNullable<RecoverOptions['onError']>;
@@ -21,6 +22,7 @@ const everyOption: OptionNames<RecoverOptions> = {
   concurrency: true,
   maxAttempts: true,
   eventualConsistency: true,
+  once: true,
   signal: true,
   onRecovered: true,
   onError: true,
@@ -41,6 +43,7 @@ export function resolveRecoverOptions(
     concurrency = 4,
     maxAttempts = 10,
     eventualConsistency = false,
+    once = false,
     signal,
     onRecovered = ignore,
     onError = ignore,
@@ -49,6 +52,7 @@ export function resolveRecoverOptions(
     refuseOption('intervalMs', intervalMs, 'a number, 1 or more');
   for (const [option, count] of Object.entries({ concurrency, maxAttempts }))
     if (!Number.isSafeInteger(count) || count < 1) refuseOption(option, count, 'a whole number, 1 or more');
+  if (typeof once !== 'boolean') refuseOption('once', once, 'true or false');
   for (const [option, callback] of Object.entries({ onRecovered, onError }) as [string, unknown][])
     if (typeof callback !== 'function') refuseOption(option, callback, 'a function');
   const isEventual = store.claims?.consistency === 'eventual';
@@ -60,7 +64,7 @@ export function resolveRecoverOptions(
     );
   warnOfLeases(store);
   const minRestMs = isEventual ? EVENTUAL_REST_MS : 0;
-  return { store, intervalMs, concurrency, maxAttempts, minRestMs, signal, onRecovered, onError };
+  return { store, intervalMs, concurrency, maxAttempts, minRestMs, once, signal, onRecovered, onError };
 }
 
 const warned = new WeakSet<CheckpointStore>();

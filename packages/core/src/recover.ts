@@ -64,15 +64,23 @@ class Recovery {
 
   /** Resolves when everything has settled. */
   async run(): Promise<void> {
-    const { signal, intervalMs } = this.options;
+    const { signal, intervalMs, once } = this.options;
     const stop = (): void => void this.stop(STOP_TIMEOUT_MS);
     if (signal?.aborted) stop();
     signal?.addEventListener('abort', stop, { once: true, signal: this.runs.closing });
     while (!this.runs.closing.aborted) {
       await this.#look();
+      if (once) break;
       await this.#pause(intervalMs);
     }
-    await this.runs.idle();
+    await this.#settled();
+    if (once) await this.runs.shutDown(0);
+  }
+
+  /** What ends makes room for the next, so nothing under way means that nothing is left to begin with. */
+  async #settled(): Promise<void> {
+    do await this.runs.idle();
+    while (this.#underWay.size > 0);
     while (this.#callbacks.size > 0) await Promise.all(this.#callbacks);
   }
 

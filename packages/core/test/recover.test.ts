@@ -61,6 +61,22 @@ onEveryStore('recovery', (world) => {
     expect(recovery.recovered).toEqual(['job-1: Done.']);
   });
 
+  it('looks once when it is told to, finishes all that it found, and ends', async () => {
+    const work = failingTool(6);
+    await givenInterrupted(world, ids(6), work);
+    const agent = world.agent({ provider: done(6), tools: [work.tool] });
+    const recovery = watchedRecovery(agent, { once: true, concurrency: 2 });
+    await recovery.done;
+    expect([recovery.recovered.length, recovery.errors]).toEqual([6, []]);
+    await givenInterrupted(world, ['job-7'], failingTool(1));
+    await world.clock.advance(10 * INTERVAL_MS);
+    expect((await agent.pending()).map(({ sessionId }) => sessionId)).toEqual(['job-7']);
+  });
+
+  it('ends a single look that finds nothing', async () => {
+    await watchedRecovery(world.agent({ provider: done(0) }), { once: true }).done;
+  });
+
   it("leaves alone what waits for a person, was stopped by one, would fail the same way, or is another agent's", async () => {
     const charge = gatedTool('charge');
     const stop = new AbortController();
