@@ -113,6 +113,8 @@ export interface ErrorDetails {
     readonly id: string;
     readonly record: 'checkpoint' | 'history' | 'session' | 'approval';
   };
+  /** A line of an export is not what was written, or is missing. What stands before it is whole. Final. */
+  LOUSHO_EXPORT_DAMAGED: { readonly line: number; readonly reason: string };
   /** Final. */
   LOUSHO_STORE_CLOSED: { readonly operation: string };
 
@@ -326,6 +328,12 @@ export const errorTable: { readonly [C in ErrorCode]: ErrorEntry<ErrorDetails[C]
     message: (d) => `The stored ${d.record} "${d.id}" is not sealed.`,
     hint: () =>
       'Copy what was stored before the encryption with copyStore(store, encryptedStore(newStore, keys)); if nothing was, somebody else wrote this record.',
+  },
+  LOUSHO_EXPORT_DAMAGED: {
+    retryable: false,
+    message: (d) => `The export is damaged at line ${d.line}: ${d.reason}.`,
+    hint: () =>
+      'Export again. What stands before that line is whole and was imported; nothing was overwritten.',
   },
   LOUSHO_STORE_CLOSED: {
     retryable: false,

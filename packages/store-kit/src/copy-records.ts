@@ -56,7 +56,7 @@ export async function copySession(
   return (await from.load(id))?.revision === record.revision ? { kind: 'copied', saves: 1 } : left('changed');
 }
 
-async function readRecord<Record>(
+export async function readRecord<Record>(
   load: () => Promise<Record | null | undefined>,
 ): Promise<{ readonly record: Record | null | undefined } | { readonly error: StoredError }> {
   try {

@@ -8,9 +8,9 @@ import {
   type StoredError,
 } from '@lousho/contract';
 import { countCopied, isCopied } from './missing-saves.ts';
-import { isOfRecord } from './of-record.ts';
 import { readBack } from './read-back.ts';
 import { checkpointComparison, type SameCheckpoint } from './same-record.ts';
+import { savesOf } from './saves-of.ts';
 
 /** Why a record was left alone. */
 export type LeftReason =
@@ -145,27 +145,6 @@ function holdsSaves(
   same: SameCheckpoint,
 ): boolean {
   return !('error' in target) && target.length > 0 && isCopied(source, target, same);
-}
-
-/** Oldest first; the last is the checkpoint. Empty: there is none. What only the record is to blame for is a value. */
-async function savesOf(
-  store: CheckpointStore,
-  id: string,
-): Promise<readonly Checkpoint[] | { readonly error: StoredError }> {
-  try {
-    const checkpoint = await store.load(id);
-    const entries = (await store.history?.(id)) ?? [];
-    const saves = entries.map((entry) => entry.checkpoint).reverse();
-    if (!checkpoint) return [];
-    const newest = saves.at(-1);
-    // A history that keeps no entries, or a save between the two calls.
-    return newest !== undefined && checkpointComparison()(newest, checkpoint)
-      ? saves
-      : [...saves, checkpoint];
-  } catch (error) {
-    if (isOfRecord(error)) return { error: storedError(error) };
-    throw error;
-  }
 }
 
 export function left(reason: LeftReason, error?: StoredError): CopyOutcome {

@@ -35,6 +35,11 @@ function requireMethods(option: string, names: readonly string[], part: unknown)
   }
 }
 
+/** A store that lacks a part, or a way to list it. */
+export function invalidStore(option: string, want: string): ConfigurationError {
+  return new ConfigurationError('LOUSHO_CONFIG_INVALID', { option, want });
+}
+
 function refuse(option: string, got: unknown, want: string): never {
   throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option, got, want });
 }

@@ -17,12 +17,12 @@ import { SqliteStore } from '@lousho/store-sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { copyStore, encryptedStore, type CopyProgress } from '../src/index.ts';
 import { testKey } from './support/keys.ts';
+import { SAVES, contentOf, fill, givenStore, waiting } from './support/filled-store.ts';
 import { notStores } from './support/not-stores.ts';
 import { approvalRecord, inProgress, nextStep, says, sessionRecord } from './support/records.ts';
 import { textStore, threeMethodStore } from './support/text-store.ts';
 
 const [oldKey, newKey] = [testKey('2025-07'), testKey('2026-01')];
-const SAVES = 4;
 
 describe('copyStore', () => {
   it('copies runs with their history, approvals and sessions, and reports each', async () => {
@@ -411,48 +411,6 @@ describe('copyStore', () => {
   });
 });
 
-/** Two runs with a history, one that waits, its approval, and a conversation. */
-async function givenStore(): Promise<FullAgentStore> {
-  const store = memoryStore();
-  await fill(store);
-  return store;
-}
-
-async function fill(store: AgentStore): Promise<void> {
-  let state = inProgress();
-  for (let save = 0; save < SAVES; save += 1) {
-    await store.checkpoints?.save('order-7', state);
-    // Two saves that are just the same are two entries.
-    if (save !== 1) state = nextStep(state, `save ${save}`);
-    const { status: _status, lastError: _error, ...rest } = state;
-    const isLast = save === SAVES - 1;
-    const end: Checkpoint = { ...rest, status: 'finished', finishReason: 'stop' };
-    await store.checkpoints?.save('order-8', isLast ? end : state);
-  }
-  await store.checkpoints?.save('chat-1.turn-3', inProgress());
-  await store.checkpoints?.save('chat-1.turn-3', waiting('a-1'));
-  await store.approvals?.save(approvalRecord('a-1', { sessionId: 'chat-1', checkpointId: 'chat-1.turn-3' }));
-  await store.sessions?.saveIfRevision(sessionRecord('chat-1'), 0);
-}
-
-function waiting(approvalId: string): Checkpoint {
-  const { status: _status, lastError: _error, ...rest } = inProgress();
-  const approval = {
-    id: approvalId,
-    kind: 'tool',
-    toolCallId: 'c',
-    argsHash: '',
-    createdAt: rest.savedAt,
-  } as const;
-  return {
-    ...rest,
-    status: 'awaiting-approval',
-    approvals: [approval],
-    approvalId,
-    approvalIds: [approvalId],
-  };
-}
-
 function headersOf(checkpoints: CheckpointStore | undefined): NonNullable<CheckpointStore['listHeaders']> {
   return async (options) =>
     ((await checkpoints?.list?.(options)) ?? []).map(({ checkpoint, ...entry }) => ({
@@ -465,19 +423,6 @@ function changed(checkpoint: Checkpoint | null): Checkpoint | null {
   return (
     checkpoint && deepFreeze({ ...checkpoint, messages: appendFrozen(checkpoint.messages, [says('extra')]) })
   );
-}
-
-async function contentOf({ checkpoints, approvals, sessions }: AgentStore) {
-  const listed = (await checkpoints?.list?.()) ?? [];
-  const runs: Record<string, unknown> = {};
-  for (const { sessionId } of listed) runs[sessionId] = await checkpoints?.history?.(sessionId);
-  const sessionIds = [...((await sessions?.list?.()) ?? [])];
-  return {
-    listed,
-    runs,
-    approvals: await approvals?.list(),
-    sessions: await Promise.all(sessionIds.map(async (id) => sessions?.load(id))),
-  };
 }
 
 function sqliteStore(): SqliteStore {

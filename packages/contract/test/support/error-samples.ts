@@ -92,6 +92,7 @@ export const errorSamples: { readonly [C in ErrorCode]: readonly [ErrorDetails[C
   LOUSHO_STORE_REPLACED: [{ path: './agent.db' }],
   LOUSHO_STORE_KEY_UNKNOWN: [{ id: 'order-7', record: 'checkpoint', keyId: '2026-01' }],
   LOUSHO_STORE_NOT_SEALED: [{ id: 'order-7', record: 'checkpoint' }],
+  LOUSHO_EXPORT_DAMAGED: [{ line: 17, reason: 'its checksum does not fit' }],
   LOUSHO_STORE_CLOSED: [{ operation: 'save' }],
   LOUSHO_PROVIDER_ERROR: [
     { kind: 'api', retryable: true, status: 529, retryAfterMs: 100, providerCode: 'overloaded' },
