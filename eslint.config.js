@@ -72,6 +72,10 @@ export default tseslint.config(
             layer('provider', { imports: ['contract'], external: [] }),
             layer('http', { imports: ['contract', 'core'], external: [] }),
             layer('telemetry', { imports: ['contract'], external: ['@opentelemetry/api'] }),
+            layer('cli', {
+              imports: ['contract', 'core', 'store', 'testing'],
+              external: ['@clack/prompts', 'commander', 'jiti', 'picocolors'],
+            }),
             layer('tools', { imports: ['contract'], external: ['zod'] }),
             { sourceTag: 'medium:any', onlyDependOnLibsWithTags: ['*'], allowedExternalImports: [] },
             { sourceTag: 'medium:memory', onlyDependOnLibsWithTags: ['*'], allowedExternalImports: [] },

@@ -20,7 +20,7 @@ const neutral = [
   'store-kv',
   'testing',
 ];
-const all = [...neutral, 'mcp', 'otel', 'store-file', 'store-sqlite', 'tools-workspace'];
+const all = [...neutral, 'cli', 'mcp', 'otel', 'store-file', 'store-sqlite', 'tools-workspace'];
 
 beforeAll(() => {
   tarballs.pack(all);
@@ -35,6 +35,19 @@ it('runs from its tarballs, imported and required', () => {
   const lines = Array<string>(5).fill('Hello Ada, 1 call, finished');
   expect(linesOf(app, 'imported.mjs')).toEqual(lines);
   expect(linesOf(app, 'required.cjs')).toEqual(lines);
+});
+
+it('brings lousho, which needs no store to be installed', () => {
+  const app = tarballs.install('app-with-cli', ['contract', 'executor', 'core', 'cli'], ['zod']);
+  const { stdout, stderr } = spawnSync('npx', ['--no', 'lousho', 'pending', '--store', 'sqlite:./jobs.db'], {
+    cwd: app,
+    encoding: 'utf8',
+    env: ownEnv(),
+  });
+  expect({ stdout, stderr: stderr.split('\n')[0] }).toEqual({
+    stdout: '',
+    stderr: '✗ There is no store at sqlite:./jobs.db. [LOUSHO_CLI_STORE_NOT_FOUND]',
+  });
 });
 
 it.each([
@@ -87,6 +100,7 @@ const typed = `
 `;
 
 const names = {
+  '@lousho/cli': ['defineConfig'],
   '@lousho/core': ['createAgent', 'defineTool'],
   '@lousho/http': ['createChatHandler'],
   '@lousho/mcp': ['mcpTools'],
