@@ -9,10 +9,8 @@ const pages = [
   ...(await pagesIn('.')),
   ...(await pagesIn('docs')),
   ...(await pagesIn('docs/errors')),
-  ...(await pagesIn('docs/examples/cloudflare-worker')),
-  ...(
-    await Promise.all((await readdir(path.join(root, 'packages'))).map((name) => pagesIn(`packages/${name}`)))
-  ).flat(),
+  ...(await pagesBelow('docs/examples')),
+  ...(await pagesBelow('packages')),
 ];
 
 describe.each(pages)('%s', (page) => {
@@ -61,4 +59,11 @@ async function pagesIn(folder: string): Promise<string[]> {
   return names
     .filter((name) => name.endsWith('.md') && name !== 'CHANGELOG.md')
     .map((name) => path.join(folder, name));
+}
+
+/** Of each folder in it. */
+async function pagesBelow(folder: string): Promise<string[]> {
+  const entries = await readdir(path.join(root, folder), { withFileTypes: true });
+  const folders = entries.filter((entry) => entry.isDirectory());
+  return (await Promise.all(folders.map(({ name }) => pagesIn(path.join(folder, name))))).flat();
 }

@@ -24,27 +24,28 @@ export class Tarballs {
     const project = path.join(this.folder, name);
     fs.mkdirSync(project);
     // Newer versions of npm run the install script of a dependency only when it is allowed here.
-    const allowScripts = { 'better-sqlite3': true };
+    const allowScripts = { 'better-sqlite3': true, esbuild: true };
     fs.writeFileSync(
       path.join(project, 'package.json'),
       JSON.stringify({ name, private: true, allowScripts }),
     );
     const versions = others.map((other) => `${other}@${manifestOf(other).version}`);
-    const tarballs = packages.map((wanted) => this.#tarballOf(wanted));
+    const tarballs = packages.map((wanted) => this.tarballOf(wanted));
     npm(project, ['install', ...quietly, '--prefer-offline', ...tarballs, ...versions]);
     return project;
   }
 
-  remove(): void {
-    fs.rmSync(this.folder, { recursive: true, force: true });
-  }
-
-  #tarballOf(name: string): string {
+  /** Its path. */
+  tarballOf(name: string): string {
     const tarball = fs
       .readdirSync(this.folder)
       .find((file) => file.startsWith(`lousho-${name}-`) && file.endsWith('.tgz'));
     if (tarball === undefined) throw new Error(`npm packed no ${name}`);
     return path.join(this.folder, tarball);
+  }
+
+  remove(): void {
+    fs.rmSync(this.folder, { recursive: true, force: true });
   }
 }
 
@@ -67,6 +68,22 @@ function runNpm(cwd: string, args: readonly string[]) {
     env: ownEnv(),
     shell: process.platform === 'win32',
   });
+}
+
+/** better-sqlite3 takes the binary that is compiled here already instead of compiling for a minute; see tools/bootstrap.mjs. */
+export function offerPrebuild(folder: string): void {
+  const { version, file } = manifestOf('better-sqlite3');
+  const header = (process.report.getReport() as { header: { glibcVersionRuntime?: string } }).header;
+  const isMusl = process.platform === 'linux' && header.glibcVersionRuntime === undefined;
+  const platform = `${process.platform}${isMusl ? 'musl' : ''}-${process.arch}`;
+  const archive = path.join(
+    folder,
+    `better-sqlite3-v${version}-node-v${process.versions.modules}-${platform}.tar.gz`,
+  );
+  const binary = 'build/Release/better_sqlite3.node';
+  const { status } = spawnSync('tar', ['-czf', archive, '-C', path.dirname(file), binary]);
+  if (status !== 0) throw new Error('The binary of better-sqlite3 could not be packed.');
+  fs.writeFileSync(path.join(folder, '.prebuild-installrc'), JSON.stringify({ 'local-prebuilds': folder }));
 }
 
 /** Neither what `npm test` told npm nor what Vitest told Node. */
