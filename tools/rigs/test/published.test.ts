@@ -3,11 +3,12 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Tarballs, manifestOf, ownEnv } from './support/tarballs.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { filesNamed, ownPagesLinked, readPackage } from './support/published-package.ts';
+import { Tarballs, offerPrebuild, ownEnv } from './support/tarballs.ts';
 
+const root = path.resolve(import.meta.dirname, '../../..');
 const tarballs = new Tarballs('lousho-published-');
-const { folder } = tarballs;
 /** What an application with the memory store has; the others need packages of other people. */
 const neutral = [
   'contract',
@@ -24,7 +25,7 @@ const all = [...neutral, 'cli', 'mcp', 'otel', 'store-file', 'store-sqlite', 'to
 
 beforeAll(() => {
   tarballs.pack(all);
-  offerPrebuild();
+  offerPrebuild(tarballs.folder);
 });
 afterAll(() => tarballs.remove());
 
@@ -75,6 +76,46 @@ it('installs no database driver with the memory store', () => {
   expect(installed.sort()).toEqual(['@lousho', 'croner', 'zod']);
   expect(fs.readdirSync(path.join(app, 'node_modules', '@lousho')).sort()).toEqual([...neutral].sort());
 });
+
+/* ── What is in a tarball ── */
+
+it('publishes every package that is not private', () => {
+  const folders = fs.readdirSync(path.join(root, 'packages'));
+  const named = folders.filter((name) => manifestIn(`packages/${name}`).private !== true);
+  expect(named.sort()).toEqual([...all].sort());
+});
+
+describe.each(all)('%s', (name) => {
+  it('has its licence, its pages, and every file that it names', () => {
+    const published = readPackage(tarballs.tarballOf(name));
+    const expected = ['LICENSE', 'README.md', ...ownPagesLinked(published), ...filesNamed(published)];
+    expect(expected.filter((file) => !published.files.has(file))).toEqual([]);
+    expect([...published.files].filter((file) => /^(?:src|test|node_modules|coverage)\//.test(file))).toEqual(
+      [],
+    );
+  });
+
+  it('says what it is, where it runs and where it comes from', () => {
+    const { manifest } = readPackage(tarballs.tarballOf(name));
+    const repository = manifestIn('.').repository;
+    expect(manifest).toMatchObject({ license: 'MIT', type: 'module', sideEffects: false });
+    expect(manifest.engines).toEqual(manifestIn('.').engines);
+    expect(manifest.description).toMatch(/\w+ \w+/);
+    expect(manifest.keywords).toEqual(expect.arrayContaining(['lousho', 'ai-agents', 'durable-execution']));
+    // npm shows the links of a README only when it knows the repository, and where in it the package is.
+    expect(manifest.repository).toEqual(repository && { ...repository, directory: `packages/${name}` });
+  });
+});
+
+interface SourceManifest {
+  readonly private?: boolean;
+  readonly engines?: object;
+  readonly repository?: object;
+}
+
+function manifestIn(folder: string): SourceManifest {
+  return JSON.parse(fs.readFileSync(path.join(root, folder, 'package.json'), 'utf8')) as SourceManifest;
+}
 
 /* ── The application ── */
 
@@ -160,22 +201,4 @@ function linesOf(app: string, file: string): readonly string[] {
   });
   expect(status, stderr).toBe(0);
   return stdout.trim().split('\n');
-}
-
-/* ── The driver ── */
-
-/** better-sqlite3 takes the binary that is compiled here already instead of compiling for a minute; see tools/bootstrap.mjs. */
-function offerPrebuild(): void {
-  const { version, file } = manifestOf('better-sqlite3');
-  const header = (process.report.getReport() as { header: { glibcVersionRuntime?: string } }).header;
-  const isMusl = process.platform === 'linux' && header.glibcVersionRuntime === undefined;
-  const platform = `${process.platform}${isMusl ? 'musl' : ''}-${process.arch}`;
-  const archive = path.join(
-    folder,
-    `better-sqlite3-v${version}-node-v${process.versions.modules}-${platform}.tar.gz`,
-  );
-  const binary = 'build/Release/better_sqlite3.node';
-  const { status } = spawnSync('tar', ['-czf', archive, '-C', path.dirname(file), binary]);
-  expect(status).toBe(0);
-  fs.writeFileSync(path.join(folder, '.prebuild-installrc'), JSON.stringify({ 'local-prebuilds': folder }));
 }
