@@ -15,28 +15,42 @@ const measuredPackages = [
   'store-sqlite',
 ];
 
+const needNode22 = { 'ai:7': 'AI SDK 7', 'mastra:durable': 'Mastra', 'mastra:memory': 'Mastra' };
+
 /** @returns the Node binary that a contestant runs on, or why it cannot run here: `{ path } | { missing }` */
-export function setUp() {
+export function setUp({ withPeers = false } = {}) {
   run(process.execPath, ['tools/bootstrap.mjs'], root);
-  if (!contestantsAreInstalled()) run('npm', ['ci', '--no-audit', '--no-fund'], bench);
+  install(bench);
+  if (withPeers) install(path.join(bench, 'peers'));
   if (measuredPackages.some(needsBuild)) {
     const projects = measuredPackages.map((name) => `@lousho/${name}`).join(',');
     run(path.join(root, 'node_modules/.bin/nx'), ['run-many', '-t', 'build', '-p', projects], root);
   }
   const node22 = findNode22();
-  return (contestant) => (contestant === 'ai:7' ? node22 : { path: process.execPath });
+  return (contestant) =>
+    contestant in needNode22 ? needed(node22, needNode22[contestant]) : { path: process.execPath };
+}
+
+function needed(node, by) {
+  return node.missing === undefined ? node : { missing: `${by} needs Node 22, and ${node.missing}` };
+}
+
+function install(folder) {
+  if (isInstalled(folder)) return;
+  // Without scripts: of all contestants only those over better-sqlite3 have one, and they get the driver of the repository.
+  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], folder);
 }
 
 /** npm writes `node_modules/.package-lock.json` at the end of an install. */
-function contestantsAreInstalled() {
-  const installed = packagesOf('node_modules/.package-lock.json');
-  return Object.entries(packagesOf('package-lock.json'))
+function isInstalled(folder) {
+  const installed = packagesOf(path.join(folder, 'node_modules/.package-lock.json'));
+  return Object.entries(packagesOf(path.join(folder, 'package-lock.json')))
     .filter(([location, { optional }]) => location !== '' && !optional)
     .every(([location, { version }]) => installed[location]?.version === version);
 }
 
-function packagesOf(lockFile) {
-  const file = path.join(bench, lockFile);
+/** Of a lock file: location to what is there. */
+export function packagesOf(file) {
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).packages : {};
 }
 
@@ -57,7 +71,7 @@ function findNode22() {
   const packageName = `node-${process.platform}-${process.arch}`;
   const installed = path.join(bench, 'node_modules', packageName, 'bin/node');
   if (existsSync(installed)) return { path: installed };
-  return { missing: `AI SDK 7 needs Node 22, and the npm package ${packageName} is not installed` };
+  return { missing: `the npm package ${packageName} is not installed` };
 }
 
 function run(command, commandArguments, cwd) {
