@@ -8,6 +8,10 @@ const folder = new URL('../../../docs/errors/', import.meta.url);
 const codes = Object.keys(errorTable) as readonly ErrorCode[];
 const pageOf = (code: ErrorCode): string => readFileSync(new URL(`${code}.md`, folder), 'utf8');
 
+function againOn(page: string): string | undefined {
+  return /try again: \*\*(.+)\*\*/.exec(page)?.[1];
+}
+
 /** All detail fields that any sample of the code has. */
 function fieldsOf(code: ErrorCode): readonly string[] {
   return [...new Set(errorSamples[code].flatMap((details) => Object.keys(details)))].sort();
@@ -15,7 +19,15 @@ function fieldsOf(code: ErrorCode): readonly string[] {
 
 describe('docs/errors', () => {
   it('has one page for each code, and no other', () => {
-    expect(readdirSync(folder).sort()).toEqual(codes.map((code) => `${code}.md`).sort());
+    const pages = readdirSync(folder).filter((name) => name !== 'README.md');
+    expect(pages.sort()).toEqual(codes.map((code) => `${code}.md`).sort());
+  });
+
+  it('lists each code once, with whether to try again as its page says', () => {
+    const index = readFileSync(new URL('README.md', folder), 'utf8');
+    const rows = [...index.matchAll(/^\| \[`(LOUSHO_\w+)`\]\(\1\.md\) +\|[^|]*\| ([^|]*?) +\|$/gm)];
+    const expected = codes.map((code) => [code, againOn(pageOf(code))]);
+    expect(rows.map(([, code, again]) => [code, again]).sort()).toEqual(expected.sort());
   });
 
   it.each(codes)('%s: names the code, an example of its sentence, all details and what to do', (code) => {
@@ -43,9 +55,8 @@ describe('docs/errors', () => {
   });
 
   it.each(codes)('%s: says rightly whether to try again', (code) => {
-    const again = /try again: \*\*(.+)\*\*/.exec(pageOf(code))?.[1];
     const expected =
       code === 'LOUSHO_PROVIDER_ERROR' ? 'as the provider says' : errorTable[code].retryable ? 'yes' : 'no';
-    expect(again).toBe(expected);
+    expect(againOn(pageOf(code))).toBe(expected);
   });
 });

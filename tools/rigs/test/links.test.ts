@@ -9,6 +9,7 @@ const pages = [
   ...(await pagesIn('.')),
   ...(await pagesIn('docs')),
   ...(await pagesIn('docs/errors')),
+  ...(await pagesIn('docs/migrate')),
   ...(await pagesBelow('docs/examples')),
   ...(await pagesBelow('packages')),
 ];

@@ -1,9 +1,12 @@
 /**
- * Every code block of the READMEs compiles against the built packages, runs, and prints what its comments say.
+ * Every code block of the READMEs and of docs/ compiles against the built packages, runs, and prints what its comments say.
  *
  * A block is checked as a reader would paste it: into a file of its own, outside of the package. What a short example leaves out stands
  * in an HTML comment above it, `<!-- given ... -->`, and is put in front. A block with a `declare` is compiled, not run. A line such as
  * `// → Done.` is a line that the block prints.
+ *
+ * Two kinds of blocks are for other tests: `<!-- file: x -->` begins a file of a page that is followed step by step (stories.test.ts), and
+ * `<!-- peer: x -->` what is written for another library, whose syntax alone is checked (peer-code.test.ts).
  */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -22,7 +25,7 @@ interface Block {
   /** `packages/core/README.md:12` */
   readonly name: string;
   readonly language: 'ts' | 'js';
-  /** With as many empty lines in front that a compiler names the lines of the README. */
+  /** With as many empty lines in front that a compiler names the lines of the page. */
   readonly source: string;
   readonly fileName: string;
 }
@@ -31,8 +34,8 @@ interface Block {
 const { FORCE_COLOR: _colours, ...others } = process.env;
 const withoutColours = { ...others, NO_COLOR: '1' };
 
-const readmes = await listReadmes();
-const blocks = (await Promise.all(readmes.map(blocksOf))).flat();
+const pages = await listPages();
+const blocks = (await Promise.all(pages.map(blocksOf))).flat();
 /** A block that must not compile: without it, a compiler that does not run would look like success. */
 const mistake = { fileName: 'mistake.ts', source: "import { noSuchThing } from '@lousho/core';\n" };
 let compilerOutput: string;
@@ -54,7 +57,7 @@ it('finds mistakes', () => {
 });
 
 it('finds every block of TypeScript and JavaScript', async () => {
-  const texts = await Promise.all(readmes.map((readme) => readFile(path.join(root, readme), 'utf8')));
+  const texts = await Promise.all(pages.map(readPage));
   const languages = texts.flatMap((text) =>
     [...text.matchAll(/^ *```(\w+)/gm)].map(([, language]) => language),
   );
@@ -90,14 +93,31 @@ function problemsIn(fileName: string): string[] {
   return compilerOutput.split('\n').filter((line) => line.startsWith(fileName));
 }
 
-async function listReadmes(): Promise<string[]> {
+async function listPages(): Promise<string[]> {
   const packages = await readdir(path.join(root, 'packages'));
-  const files = ['README.md', ...packages.sort().map((name) => `packages/${name}/README.md`)];
+  const docs = await readdir(path.join(root, 'docs'), { recursive: true });
+  const files = [
+    'README.md',
+    ...packages.sort().map((name) => `packages/${name}/README.md`),
+    // Examples are projects of their own; build-a-store.md has a test of its own.
+    ...docs
+      .sort()
+      .filter((name) => name.endsWith('.md') && !/^examples|^build-a-store/.test(name))
+      .map((name) => `docs/${name}`),
+  ];
   return files.filter((file) => existsSync(path.join(root, file)));
 }
 
-async function blocksOf(readme: string): Promise<Block[]> {
-  const text = await readFile(path.join(root, readme), 'utf8');
+/** Without the blocks that are for other tests; the lines stay where they are. */
+async function readPage(page: string): Promise<string> {
+  const text = await readFile(path.join(root, page), 'utf8');
+  return text.replaceAll(/^<!-- (?:file|peer): [^\n]* -->\n\n```.*?^```$/gms, (block) =>
+    '\n'.repeat(countLines(block)),
+  );
+}
+
+async function blocksOf(page: string): Promise<Block[]> {
+  const text = await readPage(page);
   const fenced = /(?:<!-- given\n(?<given>.*?)^-->\n\s*)?^```(?<language>ts|js)\n(?<code>.*?)^```$/gms;
   return [...text.matchAll(fenced)].map((match) => {
     const {
@@ -109,10 +129,10 @@ async function blocksOf(readme: string): Promise<Block[]> {
     const line = 1 + countLines(text.slice(0, match.index + fence));
     const before = '\n'.repeat(countLines(text.slice(0, match.index)) + (given === '' ? 0 : 1)) + given;
     return {
-      name: `${readme}:${line}`,
+      name: `${page}:${line}`,
       language,
       source: before + '\n'.repeat(Math.max(0, line - countLines(before))) + code,
-      fileName: `${readme.replaceAll('/', '_')}_${line}.${language === 'ts' ? 'ts' : 'mjs'}`,
+      fileName: `${page.replaceAll('/', '_')}_${line}.${language === 'ts' ? 'ts' : 'mjs'}`,
     };
   });
 }
