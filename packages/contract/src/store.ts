@@ -7,6 +7,7 @@ import type {
   CheckpointListEntry,
   CheckpointStatus,
 } from './checkpoint.ts';
+import type { LeaseRecord } from './lease.ts';
 import type { Ports } from './ports.ts';
 import type { SessionStore } from './session.ts';
 
@@ -141,6 +142,11 @@ export interface CheckpointStore {
    */
   releaseLease?(id: string, owner: string, fence?: number): Promise<void>;
   /**
+   * For operators, who ask what executes and where; nothing in a run needs it.
+   * L13: `heldLeases` gives the record of each lease that was taken and has not ended, expired ones too, in the order of their ids, and changes nothing.
+   */
+  heldLeases?(): Promise<readonly LeaseRecord[]>;
+  /**
    * F1: `saveIfLeased` saves as `save` does, and gives `true`, while `owner` (and `fence`) holds the lease, expired or not.
    * F2: `saveIfLeased` of any other owner gives `false` and leaves no trace: not in the checkpoint, not in the history, not in the list.
    * F3: `saveIfLeased` checks and writes in one atomic step: once a take-over has resolved, no save of the former holder becomes visible, also none that had begun.
@@ -174,8 +180,9 @@ export interface AgentStore {
   close?(): Promise<void>;
   [Symbol.asyncDispose]?(): Promise<void>;
 }
-/** A checkpoint store with every optional part. */
-export interface FullCheckpointStore extends Required<CheckpointStore> {
+/** A checkpoint store with every optional part; `heldLeases` is there in stores that a command line can reach. */
+export interface FullCheckpointStore
+  extends Required<Omit<CheckpointStore, 'heldLeases'>>, Pick<CheckpointStore, 'heldLeases'> {
   load(id: string): Promise<Checkpoint | null>;
   acquireLease(id: string, owner: string, ttlMs: number): Promise<Lease | false>;
 }

@@ -10,6 +10,7 @@ import {
   type FullCheckpointStore,
   type HistoryOptions,
   type Lease,
+  type LeaseRecord,
   type ListOptions,
   type PruneOptions,
   type PruneResult,
@@ -114,6 +115,10 @@ export class FileCheckpoints implements FullCheckpointStore {
 
   async releaseLease(id: string, owner: string, fence?: number): Promise<void> {
     await this.#touch('releaseLease', id, () => this.#deps.leases.release(id, owner, fence));
+  }
+
+  async heldLeases(): Promise<readonly LeaseRecord[]> {
+    return this.#read('heldLeases', undefined, () => this.#deps.lists.heldLeases());
   }
 
   async prune(options: PruneOptions): Promise<PruneResult> {

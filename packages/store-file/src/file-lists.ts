@@ -7,11 +7,13 @@ import {
   storedError,
   type CheckpointHeaderEntry,
   type CheckpointListEntry,
+  type LeaseRecord,
   type ListOptions,
 } from '@lousho/contract';
 import { isTemp, type Disk } from './disk.ts';
 import type { Generations } from './generations.ts';
 import { listIfFolder, ownIdOf, readSummary, type RunSummary } from './header-reader.ts';
+import type { LeaseFiles } from './lease-files.ts';
 import { LogFolder } from './log-folder.ts';
 import { stateOf } from './log-reader.ts';
 
@@ -23,6 +25,7 @@ export class CheckpointLists {
     readonly disk: Disk,
     readonly root: string,
     readonly generations: Generations,
+    readonly leases: LeaseFiles,
   ) {}
 
   /** Oldest save first, then by id. A run that goes while the list is made is left out. */
@@ -41,6 +44,20 @@ export class CheckpointLists {
   /** What is known of every run without its transcript. */
   async summaries(): Promise<readonly RunSummary[]> {
     return this.#each((folder) => readSummary(this.disk, folder, this.generations));
+  }
+
+  /** Every lease that has not ended, in the order of their ids. */
+  async heldLeases(): Promise<readonly LeaseRecord[]> {
+    const leases = await this.#each((folder) => this.#heldLeaseOf(folder));
+    return leases.sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  async #heldLeaseOf(folder: LogFolder): Promise<LeaseRecord | undefined> {
+    const listing = await listIfFolder(folder);
+    const id = listing && (await ownIdOf(this.disk, folder, listing));
+    const stored = await this.leases.newest(folder, listing);
+    if (id === undefined || stored === undefined || stored.record.released === true) return undefined;
+    return { ...stored.record, id };
   }
 
   async #entryOf(folder: LogFolder): Promise<CheckpointListEntry | undefined> {

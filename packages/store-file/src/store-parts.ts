@@ -137,7 +137,7 @@ export function storeParts(options: PartsOptions): StoreParts {
     files: leaseFiles,
   });
   const removal = new RunRemoval({ disk, place, floor, logs, generations, leases, logQueue, leaseQueue });
-  const lists = new CheckpointLists(disk, runsRoot, generations);
+  const lists = new CheckpointLists(disk, runsRoot, generations, leaseFiles);
   const approvals = new FileApprovals({
     ...{ disk, place, root: approvalsRoot, operations, format },
     queue: new KeyedQueue(),

@@ -81,11 +81,12 @@ function checkpointMethods(
 /** A lease holds nothing that was said. */
 function leaseMethods(
   inner: CheckpointStore,
-): Partial<Pick<CheckpointStore, 'acquireLease' | 'renewLease' | 'releaseLease'>> {
+): Partial<Pick<CheckpointStore, 'acquireLease' | 'renewLease' | 'releaseLease' | 'heldLeases'>> {
   return {
     ...(inner.acquireLease && { acquireLease: inner.acquireLease.bind(inner) }),
     ...(inner.renewLease && { renewLease: inner.renewLease.bind(inner) }),
     ...(inner.releaseLease && { releaseLease: inner.releaseLease.bind(inner) }),
+    ...(inner.heldLeases && { heldLeases: inner.heldLeases.bind(inner) }),
   };
 }
 

@@ -6,6 +6,9 @@ import type { LogMark, LogStatus } from './log-tables.ts';
 type LeaseRow = [string, number, number, number, number, number, string | null];
 type SaveRow = [string, number, number, LogStatus | null, number | null];
 
+/** As `LeaseRow` has them. */
+const COLUMNS = 'owner, fence, expires_at, ttl_ms, renew_count, released, holder';
+
 export interface LeaseForSave {
   /** As much of the record as says who holds it. */
   readonly lease: LeaseRecord;
@@ -18,13 +21,10 @@ export class LeaseTable {
   readonly #upsert: Statement<[string, string, number, number, number, number, number, string | null]>;
   readonly #delete: Statement<[string]>;
   readonly #idsBetween: Statement<[string, string], string>;
+  readonly #held: Statement<[], [string, ...LeaseRow]>;
 
   constructor(connection: Database) {
-    this.#select = connection
-      .prepare<[string], LeaseRow>(
-        'SELECT owner, fence, expires_at, ttl_ms, renew_count, released, holder FROM leases WHERE id = ?',
-      )
-      .raw();
+    this.#select = connection.prepare<[string], LeaseRow>(`SELECT ${COLUMNS} FROM leases WHERE id = ?`).raw();
     this.#selectForSave = connection
       .prepare<[number, string], SaveRow>(
         `SELECT owner, fence, released, status, first_seq FROM leases
@@ -42,17 +42,14 @@ export class LeaseTable {
     this.#idsBetween = connection
       .prepare<[string, string], string>('SELECT id FROM leases WHERE id > ? AND id < ?')
       .pluck();
+    this.#held = connection
+      .prepare<[], [string, ...LeaseRow]>(`SELECT id, ${COLUMNS} FROM leases WHERE released = 0 ORDER BY id`)
+      .raw();
   }
 
   read(id: string): LeaseRecord | null {
     const row = this.#select.get(id);
-    if (row === undefined) return null;
-    const [owner, fence, expiresAtMs, ttlMs, renewCount, released, holder] = row;
-    return {
-      ...{ id, owner, fence, expiresAtMs, ttlMs, renewCount },
-      ...(released === 1 ? { released: true as const } : undefined),
-      ...(holder === null ? undefined : { holder: JSON.parse(holder) as ProcessFacts }),
-    };
+    return row === undefined ? null : leaseOf(id, row);
   }
 
   /** With the mark of the log with this key, for the save that appends to it: both in one look, which every save takes. */
@@ -77,8 +74,24 @@ export class LeaseTable {
     this.#delete.run(id);
   }
 
+  /** Every one that has not ended, in the order of their ids. */
+  held(): LeaseRecord[] {
+    return this.#held.all().map(([id, ...row]) => leaseOf(id, row));
+  }
+
   /** Ids between the two, both exclusive. */
   idsBetween(afterId: string, beforeId: string): string[] {
     return this.#idsBetween.all(afterId, beforeId);
   }
+}
+
+function leaseOf(
+  id: string,
+  [owner, fence, expiresAtMs, ttlMs, renewCount, released, holder]: LeaseRow,
+): LeaseRecord {
+  return {
+    ...{ id, owner, fence, expiresAtMs, ttlMs, renewCount },
+    ...(released === 1 ? { released: true as const } : undefined),
+    ...(holder === null ? undefined : { holder: JSON.parse(holder) as ProcessFacts }),
+  };
 }

@@ -11,6 +11,7 @@ import {
   type FullCheckpointStore,
   type HistoryOptions,
   type Lease,
+  type LeaseRecord,
   type ListOptions,
   type PruneOptions,
   type PruneResult,
@@ -147,6 +148,10 @@ export class SqliteCheckpoints implements FullCheckpointStore {
   async releaseLease(id: string, owner: string, fence?: number): Promise<void> {
     assertCheckpointId(id);
     await this.#deps.leases.release(id, owner, fence);
+  }
+
+  async heldLeases(): Promise<readonly LeaseRecord[]> {
+    return this.#deps.leases.held();
   }
 
   async prune(options: PruneOptions): Promise<PruneResult> {

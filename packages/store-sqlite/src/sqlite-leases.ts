@@ -78,6 +78,10 @@ export class SqliteLeases {
     });
   }
 
+  async held(): Promise<readonly LeaseRecord[]> {
+    return this.#reader.read({ operation: 'heldLeases', read: () => this.#table.held() });
+  }
+
   /**
    * Inside the transaction of the save: whether the owner still has the lease, and with the same look the mark of the log with this
    * key, for the one who is about to append to it.

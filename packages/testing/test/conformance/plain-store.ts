@@ -182,6 +182,12 @@ function plainCheckpoints(
       enter('releaseLease', id);
       if (medium.isHeld(id, owner, fence)) medium.endLease(id);
     },
+    async heldLeases() {
+      enter('heldLeases');
+      return [...leases.values()]
+        .filter(({ released }) => released !== true)
+        .sort((a, b) => (a.id < b.id ? -1 : 1));
+    },
     async saveIfLeased(id, checkpoint, owner, fence) {
       enter('saveIfLeased', id);
       if (!medium.isHeld(id, owner, fence)) return false;

@@ -1,5 +1,6 @@
 /** What a store with leases promises about renewing, losing and releasing them. */
 import { fenceOf } from '../expectations.ts';
+import { NotApplicable } from '../failure.ts';
 import { ofLeases, type Rule } from '../rule.ts';
 import type { LeasingStore, World } from '../world.ts';
 
@@ -119,7 +120,42 @@ export const leaseEndRules: readonly Rule[] = [
       );
     },
   },
+  {
+    id: 'L13',
+    name: 'leases/held-are-listed',
+    rule: '`heldLeases` gives the record of each lease that was taken and has not ended, expired ones too, in the order of their ids, and changes nothing.',
+    ...ofLeases,
+    run: listHeld,
+  },
 ];
+
+async function listHeld(world: World): Promise<void> {
+  const [holder, other] = [await world.leases(), await world.leases()];
+  if (other.heldLeases === undefined) throw new NotApplicable('the store does not list its leases');
+  const take = (id: string, periodMs: number) =>
+    world.expectGranted(() => holder.acquireLease(id, `owner of ${id}`, periodMs), FREE);
+  await take('order-2', world.periodMs);
+  await world.elapse(world.periodMs * 1.5);
+  const held = await take('Order-1', world.longPeriodMs);
+  const released = await take('order-3', world.longPeriodMs);
+  await holder.releaseLease('order-3', 'owner of order-3', fenceOf(released));
+  await take('order-4', world.longPeriodMs);
+  await holder.delete('order-4');
+  const expected = [
+    { id: 'Order-1', owner: 'owner of Order-1' },
+    { id: 'order-2', owner: 'owner of order-2' },
+  ];
+  for (const handle of [other, holder, other])
+    await world.expectEqual(
+      async () => (await handle.heldLeases?.())?.map(({ id, owner }) => ({ id, owner })),
+      expected,
+      'Give what was taken and neither released nor ended by a delete; looking renews and frees nothing.',
+    );
+  await world.expectTrue(
+    () => holder.renewLease('Order-1', 'owner of Order-1', world.longPeriodMs, fenceOf(held)),
+    'Looking must leave a lease to its holder.',
+  );
+}
 
 const LATE = 'Renew only what this owner holds: another execution may be running.';
 

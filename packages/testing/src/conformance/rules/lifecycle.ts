@@ -42,6 +42,12 @@ export const lifecycleRules: readonly Rule[] = [
           'listHeaders is there',
           'listHeaders belongs to the claim `list`.',
         );
+      if (!hasLeases && checkpoints.heldLeases !== undefined)
+        throw new Mismatch(
+          'no heldLeases',
+          'heldLeases is there',
+          'heldLeases belongs to the claim `leases`.',
+        );
     },
   },
   {

@@ -76,7 +76,7 @@ export const checkpointFlaws: readonly Flaw[] = [
   },
   {
     name: 'keeps one lease for ids that differ in case',
-    breaks: ['C2'],
+    breaks: ['C2', 'L13'],
     plant: ({ checkpoints }) => ({
       checkpoints: {
         acquireLease: (id, owner, ttlMs) => checkpoints.acquireLease(id.toLowerCase(), owner, ttlMs),
@@ -514,7 +514,7 @@ export const checkpointFlaws: readonly Flaw[] = [
   },
   {
     name: 'fails to delete what is not there',
-    breaks: ['C17', 'L7', 'L9', 'model/checkpoints', 'model/leases'],
+    breaks: ['C17', 'L7', 'L9', 'L13', 'model/checkpoints', 'model/leases'],
     plant: ({ checkpoints }, medium) => ({
       checkpoints: {
         delete: async (id, options) => {

@@ -243,7 +243,7 @@ export const leaseFlaws: readonly Flaw[] = [
   },
   {
     name: 'keeps a released lease until it would have expired',
-    breaks: ['L1', 'L7', 'L9', 'L11', 'L12', 'F4', 'model/leases'],
+    breaks: ['L1', 'L7', 'L9', 'L11', 'L12', 'L13', 'F4', 'model/leases'],
     plant: (_right, medium) => ({
       checkpoints: {
         releaseLease: async (id, owner, fence) => {
@@ -275,6 +275,27 @@ export const leaseFlaws: readonly Flaw[] = [
     breaks: ['L12', 'model/leases'],
     plant: ({ checkpoints }) => ({
       checkpoints: { releaseLease: (id, owner) => checkpoints.releaseLease(id, owner) },
+    }),
+  },
+  {
+    name: 'lists leases that were released',
+    breaks: ['L13'],
+    plant: (_right, medium) => ({
+      checkpoints: {
+        heldLeases: async () => [...medium.leases.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
+      },
+    }),
+  },
+  {
+    name: 'leaves expired leases out of their list',
+    breaks: ['L13'],
+    plant: ({ checkpoints }, medium) => ({
+      checkpoints: {
+        heldLeases: async () => {
+          const held = (await checkpoints.heldLeases?.()) ?? [];
+          return held.filter(({ expiresAtMs }) => medium.clock.wallMs() < expiresAtMs);
+        },
+      },
     }),
   },
 ];

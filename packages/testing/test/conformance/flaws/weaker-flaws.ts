@@ -50,6 +50,7 @@ export const weakFlaws: readonly WeakFlaw[] = [
       'L8',
       'L9',
       'L12',
+      'L13',
       'F4',
       'H1',
       'H2',
