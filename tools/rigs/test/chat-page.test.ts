@@ -56,7 +56,7 @@ describe.skipIf(executablePath === undefined)('in Chromium', () => {
 
   it('streams, waits for a yes, and is the same after a reload, also in the middle of a sentence', async () => {
     const chat = await givenExampleChat();
-    await chat.start({ wordMs: 150 });
+    await chat.start({ wordMs: 120 });
     const page = await openPage(chat.url);
     await say(page, 'Please refund order 7.');
     await sees(page, 'Let me look');
