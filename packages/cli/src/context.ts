@@ -117,6 +117,12 @@ export class Context {
     return this.#config;
   }
 
+  /** A command to copy: with the store that this one was given. */
+  command(...words: readonly string[]): string {
+    const { store } = this.#options;
+    return ['lousho', ...words, ...(store === undefined ? [] : ['--store', store])].map(quoted).join(' ');
+  }
+
   /** Before anything is destroyed. @throws CliError LOUSHO_CLI_NEEDS_YES, LOUSHO_CLI_DECLINED, LOUSHO_CLI_INTERRUPTED */
   async confirm(question: string): Promise<void> {
     await confirm(question, { io: this.io, yes: this.#options.yes === true });
@@ -165,4 +171,9 @@ export class Context {
       hint: 'Give --store sqlite:./jobs.db or --store file:./folder, or name it in lousho.config.ts.',
     });
   }
+}
+
+/** For a POSIX shell, where it has to be. */
+function quoted(word: string): string {
+  return /^[\w@%+=:,./~<>-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -3,8 +3,17 @@ import type { CheckpointHeader } from '@lousho/contract';
 import type { StoredRun } from './stored-runs.ts';
 import { accent, bad, dim, good, warn, type Piece } from './terminal/styled-line.ts';
 
-export type RunState =
-  'running' | 'interrupted' | 'failed' | 'parked' | 'aborted' | 'awaiting-approval' | 'finished' | 'damaged';
+export const runStates = [
+  'running',
+  'interrupted',
+  'failed',
+  'parked',
+  'aborted',
+  'awaiting-approval',
+  'finished',
+  'damaged',
+] as const;
+export type RunState = (typeof runStates)[number];
 
 /** `isHeld`: somebody holds the lease; `undefined` when the store does not tell. */
 export function stateOf({ header }: Pick<StoredRun, 'header'>, isHeld: boolean | undefined): RunState {

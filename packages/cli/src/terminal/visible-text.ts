@@ -28,16 +28,33 @@ export function widthOf(text: string): number {
 
 /** At most `width` cells; what is left out is marked by an ellipsis. */
 export function cutEnd(text: string, width: number): string {
-  if (widthOf(text) <= width) return text;
+  if (fits(text, width)) return text;
   return width < 1 ? '' : `${startOf(text, width - 1)}…`;
 }
 
 /** The same with the ellipsis in the middle: of an id, both ends tell something. */
 export function cutMiddle(text: string, width: number): string {
-  if (widthOf(text) <= width) return text;
+  if (fits(text, width)) return text;
   if (width < 3) return cutEnd(text, width);
   const head = startOf(text, Math.ceil((width - 1) / 2));
   return `${head}…${endOf(text, width - 1 - widthOf(head))}`;
+}
+
+/** The text in lines of at most `width` cells. */
+export function wrap(text: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  let rest = text;
+  while (!fits(rest, width)) {
+    const line = startOf(rest, Math.max(width, 2));
+    lines.push(line);
+    rest = rest.slice(line.length);
+  }
+  return [...lines, rest];
+}
+
+/** Looks at no more of a long text than it has to. */
+function fits(text: string, width: number): boolean {
+  return width === Infinity || startOf(text, width).length === text.length;
 }
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
@@ -52,6 +69,9 @@ function widthOfGrapheme(grapheme: string): number {
 }
 
 function startOf(text: string, width: number): string {
+  const head = text.slice(0, Math.max(width, 0));
+  // As many characters as cells, if all are plain.
+  if (PRINTABLE_ASCII.test(text.slice(0, Math.max(width, 0) + 1))) return head;
   let start = '';
   let left = width;
   for (const { segment } of graphemes.segment(text)) {
