@@ -39,6 +39,7 @@ export async function writeApiPages(folder) {
     basePath: root,
     readme: 'none',
     sort: ['alphabetical'],
+    groupOrder: ['Functions', 'Variables', 'Classes', 'Interfaces', 'Type Aliases'],
     sortEntryPoints: false,
     excludeReferences: true,
     disableSources: true,

@@ -16,6 +16,8 @@ export default {
   title: 'Lousho',
   description: 'Durable execution for AI agents in TypeScript',
   lang: 'en',
+  // No request for an icon that is not there.
+  head: [['link', { rel: 'icon', href: 'data:,' }]],
   base: process.env.DOCS_BASE ?? '/',
   srcDir: root,
   outDir: path.join(site, 'dist'),

@@ -2,7 +2,7 @@
  * Links as they are written for the repository, changed into links of the site.
  *
  * A link to a page leads to the page, a link to a folder to its README. Any other file of the repository is no page: the link leads to
- * `DOCS_SOURCE_URL` when that is set, else it is shown as text. A link to nothing ends the build.
+ * `DOCS_SOURCE_URL` when that is set, else it is text that says where to look. A link to nothing ends the build.
  */
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -30,7 +30,7 @@ function changeLink(token, page, root) {
   const isPage = file.endsWith('.md') && !file.startsWith('.') && !/^tools\/(?!docs-site\/api\/)/.test(file);
   if (isPage) token.attrSet('href', linkTo(file) + (hash === undefined ? '' : `#${hash}`));
   else if (process.env.DOCS_SOURCE_URL) token.attrSet('href', `${process.env.DOCS_SOURCE_URL}/${file}`);
-  else [token.tag, token.attrs] = ['span', []];
+  else [token.tag, token.attrs] = ['span', [['title', file]]];
 }
 
 function pageFor(found) {
