@@ -121,6 +121,16 @@ export interface ErrorDetails {
   /** The model call failed; retryable as the provider says. */
   LOUSHO_PROVIDER_ERROR: LLMErrorDetails;
 
+  /** A remote sub-agent gave no answer that can be used, however often it was asked. The lead's model reads it as the result of the task. */
+  LOUSHO_REMOTE_FAILED: {
+    readonly agent: string;
+    /** What it did, behind its name. */
+    readonly reason: string;
+    /** HTTP status. */
+    readonly status?: number;
+    readonly remoteCode?: string;
+  };
+
   /** Final. */
   LOUSHO_SCHEDULE_INVALID: { readonly scheduleId: string; readonly reason: string };
   /** A fired run did not finish. Reported to `onError`. */
@@ -345,6 +355,11 @@ export const errorTable: { readonly [C in ErrorCode]: ErrorEntry<ErrorDetails[C]
     message: (d) =>
       `The model call failed (${d.kind}${d.status === undefined ? '' : `, status ${d.status}`}).`,
   },
+  LOUSHO_REMOTE_FAILED: {
+    retryable: true,
+    message: (d) => `The remote agent "${d.agent}" ${d.reason}${said(d.status, d.remoteCode)}.`,
+    hint: () => 'Look at the remote agent: what it had done is stored there, and nothing was started twice.',
+  },
   LOUSHO_SCHEDULE_INVALID: {
     retryable: false,
     message: (d) => `The schedule "${d.scheduleId}" is invalid: ${d.reason}.`,
@@ -382,6 +397,11 @@ function driftText(drift: AgentDrift): string {
     ...(drift.instructions ? ['instructions changed'] : []),
   ];
   return `${drift.subagent === undefined ? '' : `sub-agent ${drift.subagent}: `}${parts.join(', ')}`;
+}
+
+function said(status: number | undefined, code: string | undefined): string {
+  const parts = [status === undefined ? [] : [`status ${status}`], code === undefined ? [] : [code]].flat();
+  return parts.length === 0 ? '' : ` (${parts.join(', ')})`;
 }
 
 function shorten(text: string): string {

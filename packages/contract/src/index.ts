@@ -194,6 +194,7 @@ export {
   type BackgroundTaskStatus,
   type StoredBackgroundTask,
 } from './background-task.ts';
+export { type RemoteAgent, type RemoteAnswer, type RemoteApproval, type RemoteTask } from './remote-agent.ts';
 export { type Dynamic, type HandoffTarget, type SubAgent } from './sub-agent.ts';
 export {
   type ModelCallInfo,

@@ -1,5 +1,6 @@
 /** An agent that another one delegates or hands over to. */
 import type { LLMProvider, ProviderTool } from './provider.ts';
+import type { RemoteAgent } from './remote-agent.ts';
 import type { RunContext, RunLimits } from './run.ts';
 import type { NeedsApproval, Tool } from './tool.ts';
 
@@ -21,6 +22,8 @@ export interface SubAgent {
   readonly maxSteps?: number | undefined;
   readonly limits?: RunLimits | undefined;
   readonly toolConcurrency?: number | 'unbounded' | undefined;
+  /** Works elsewhere, with what that one has: besides name and description nothing else is given then. For tasks, not for handoffs. */
+  readonly remote?: RemoteAgent | undefined;
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
  * The guarantees to users (docs/contract.md), each by its number and its sentence, on every store. G24 is a matter of
- * each store, and tested there.
+ * each store, G31 of `@lousho/http`, and both are tested there.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';

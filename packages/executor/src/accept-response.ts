@@ -71,7 +71,7 @@ const MAX_CALL_ID_LENGTH = 256;
  * An id that a provider repeats inside one message, or leaves out, would make two calls look like one. Calls that it runs itself keep
  * theirs: their results in the same message name them.
  */
-function withUsableIds(content: readonly AssistantPart[]): readonly AssistantPart[] {
+export function withUsableIds(content: readonly AssistantPart[]): readonly AssistantPart[] {
   const taken = new Set<string>();
   for (const part of content)
     if (part?.type === 'tool-call' && part.providerExecuted === true) taken.add(part.toolCallId);

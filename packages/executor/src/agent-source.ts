@@ -9,6 +9,7 @@ import {
   type SubAgent,
   type Tool,
 } from '@lousho/contract';
+import { remoteSubAgent } from './remote-sub-agent.ts';
 import { refuseOption } from './require-option.ts';
 import {
   fixedAgent,
@@ -99,6 +100,7 @@ function resolveSubAgent(
   lead: AgentSpec,
   leadsModel: string | undefined,
 ): ResolvedSubAgent {
+  if (subagent.remote !== undefined) return remoteSubAgent(subagent.name, subagent.remote, lead.taskRecords);
   const { name, instructions, provider, tools, providerTools, subagents, maxSteps, limits, toolConcurrency } =
     subagent;
   const model = subagent.model ?? (provider === undefined ? leadsModel : undefined);

@@ -17,6 +17,7 @@ import { questionOf } from './ask-question.ts';
 import { fold } from './fold.ts';
 import type { InnerPause } from './inner-pauses.ts';
 import type { OpenCall } from './next-action.ts';
+import { remoteFacts, type RemoteFacts } from './remote-calls.ts';
 import type { Run } from './run.ts';
 
 /** A call that waits for a person, with the arguments that the person sees. */
@@ -79,7 +80,7 @@ async function askFor(run: Run, gated: GatedCall): Promise<CheckpointApproval> {
       ...approval
     } = inside.approval;
     // In the background it may have waited for long; people have their time from now on.
-    return { ...approval, toolCallId, childId: inside.childId, ...timesOf(run) };
+    return { ...approval, toolCallId, childId: inside.childId, ...timesOf(run, remoteFacts(inside.call)) };
   }
   return {
     id: asked === undefined ? run.approvalId(index) : nextQuestionId(run, gated),
@@ -87,19 +88,25 @@ async function askFor(run: Run, gated: GatedCall): Promise<CheckpointApproval> {
     toolCallId,
     argsHash: await argsHash(call.toolName, args),
     ...(jsonEqual(args, call.args) ? undefined : { args }),
-    ...timesOf(run),
+    ...timesOf(run, remoteFacts(call)),
     ...asked,
   };
 }
 
-function timesOf({ engine }: Run): Pick<CheckpointApproval, 'createdAt' | 'expiresAt'> {
+/** @param remote of a call elsewhere, which may expire there before it does here */
+function timesOf(
+  { engine }: Run,
+  remote: Pick<RemoteFacts, 'expiresAt'> | undefined,
+): Pick<CheckpointApproval, 'createdAt' | 'expiresAt'> {
   const nowMs = engine.ports.clock.wallMs();
-  const { approvalTtlMs } = engine;
+  const { approvalTtlMs = Infinity } = engine;
+  const thereMs = Date.parse(remote?.expiresAt ?? '');
+  const expiresAtMs = Math.min(nowMs + approvalTtlMs, Number.isNaN(thereMs) ? Infinity : thereMs);
   return {
     createdAt: new Date(nowMs).toISOString(),
-    ...(approvalTtlMs === undefined
+    ...(expiresAtMs === Infinity
       ? undefined
-      : { expiresAt: new Date(Math.min(nowMs + approvalTtlMs, LAST_MOMENT_MS)).toISOString() }),
+      : { expiresAt: new Date(Math.min(expiresAtMs, LAST_MOMENT_MS)).toISOString() }),
   };
 }
 
@@ -131,7 +138,7 @@ function recordOf(run: Run, gated: GatedCall, asked: CheckpointApproval): Approv
     runId,
     agentName: run.checkpoint.agentName,
     ...{ toolCallId, toolName, args },
-    ...(inside === undefined ? undefined : { subagentPath: inside.path }),
+    ...(inside === undefined ? undefined : { subagentPath: pathOf(inside) }),
     ...(asked.kind === 'question' ? { question: questionOf(asked, args) } : undefined),
     ...(principal === undefined ? undefined : { principal }),
     createdAt: asked.createdAt,
@@ -139,4 +146,9 @@ function recordOf(run: Run, gated: GatedCall, asked: CheckpointApproval): Approv
     checkpointId: run.checkpointId,
     argsHash: asked.argsHash,
   };
+}
+
+/** With the way to it inside a remote agent. */
+function pathOf({ path, call }: InnerPause): readonly string[] {
+  return [...path, ...(remoteFacts(call)?.subagentPath ?? [])];
 }

@@ -3,6 +3,7 @@ import { SDKError, type AgentDrift, type Checkpoint } from '@lousho/contract';
 import { compareAgents, heededDrift, type ResolvedDriftPolicy } from './agent-drift.ts';
 import { handoffToolName, lastHandoff } from './handoff-tool.ts';
 import { approvalOfCall, openCalls } from './next-action.ts';
+import { isRemoteCall } from './remote-calls.ts';
 import type { ResolvedAgent } from './resolved-agent.ts';
 
 export interface AgentCheck {
@@ -39,7 +40,7 @@ export async function checkAgent({
     const approval = approvalOfCall(stored, call.toolCallId);
     const isRejected =
       approval !== undefined && (approval.decision?.approved === false || rejectedIds.has(approval.id));
-    if (isRejected || agent.tools.has(call.toolName)) continue;
+    if (isRejected || agent.tools.has(call.toolName) || isRemoteCall(agent, call)) continue;
     throw new SDKError('LOUSHO_RESUME_TOOL_MISSING', {
       ...{ ...id, ...subagent },
       toolName: call.toolName,

@@ -8,6 +8,7 @@ import {
   type Checkpoint,
   type ExecutionResult,
 } from '@lousho/contract';
+import { askRemote } from './ask-remote.ts';
 import { callModel, hookContext, type ModelOutcome } from './call-model.ts';
 import { removeChildren } from './child-leftovers.ts';
 import type { Outcome } from './fold.ts';
@@ -53,7 +54,8 @@ async function driveRun(run: Run, steps: StepEvents): Promise<ExecutionResult> {
       case 'callModel':
         run.background.goOn();
         steps.begin(checkpoint.stepIndex + 1);
-        await takeResponse(run, await callModel(run), steps);
+        if (run.agent.remote === undefined) await takeResponse(run, await callModel(run), steps);
+        else await askRemote(run, run.agent.remote, steps);
         break;
       case 'runTools':
         run.background.goOn();

@@ -1,6 +1,7 @@
 /** Pure: checkpoint + outcome → checkpoint. The only place that makes one from another; its status follows from its content. */
 import {
   addModelCall,
+  addRun,
   appendFrozen,
   assertNever,
   freezeFresh,
@@ -10,6 +11,7 @@ import {
   type AssistantMessage,
   type Checkpoint,
   type DelegatedInFlight,
+  type DelegatedUsage,
   type FinishedCheckpoint,
   type InProgressCheckpoint,
   type JsonValue,
@@ -64,6 +66,15 @@ export type Outcome =
       readonly usage: ModelUsage;
       readonly countsAsStep: boolean;
     }
+  /** The next answer of a remote agent: its end, or calls that wait for a person there. */
+  | {
+      readonly type: 'remoteAnswer';
+      readonly message: AssistantMessage;
+      readonly end?: Pick<FinishedCheckpoint, 'finishReason' | 'limit'> | undefined;
+      readonly usage: DelegatedUsage;
+    }
+  /** A remote agent was stopped: there is no answer, and it has spent this. */
+  | { readonly type: 'remoteStopped'; readonly usage: DelegatedUsage }
   /** These calls are about to begin and must not begin twice unseen. */
   | { readonly type: 'callsStarted'; readonly toolCallIds: readonly string[] }
   /** `takeover`: one of them is a handoff that took place. */
@@ -118,6 +129,10 @@ function apply(checkpoint: Checkpoint, outcome: Outcome): Checkpoint {
         stepIndex: checkpoint.stepIndex + (outcome.countsAsStep ? 1 : 0),
         usage: addModelCall(checkpoint.usage, outcome.modelId, outcome.usage),
       });
+    case 'remoteAnswer':
+      return afterRemoteAnswer(checkpoint, outcome);
+    case 'remoteStopped':
+      return { ...checkpoint, usage: addRun(checkpoint.usage, { byModel: {}, ...outcome.usage }) };
     case 'callsStarted':
       return withStatus(
         {
@@ -267,13 +282,9 @@ function afterResponse(
   response: Extract<Outcome, { type: 'modelResponse' }>,
 ): Checkpoint {
   const next: Checkpoint = {
-    ...checkpoint,
-    messages: appendFrozen(checkpoint.messages, [response.message]),
-    stepIndex: checkpoint.stepIndex + 1,
+    ...withMessage(checkpoint, response.message),
     usage: addModelCall(checkpoint.usage, response.modelId, response.usage),
     settledResults: response.results.length === 0 ? none : response.results,
-    startedToolCallIds: none,
-    approvals: none,
   };
   // Tasks in the background are ended first; only then the run is over.
   const isLast =
@@ -286,6 +297,29 @@ function afterResponse(
     type: 'finished',
     finishReason: finishReason === 'tool-calls' ? 'stop' : finishReason,
   });
+}
+
+function afterRemoteAnswer(
+  checkpoint: Checkpoint,
+  { message, end, usage }: Extract<Outcome, { type: 'remoteAnswer' }>,
+): Checkpoint {
+  const next = {
+    ...withMessage(checkpoint, message),
+    usage: addRun(checkpoint.usage, { byModel: {}, ...usage }),
+    settledResults: none,
+  };
+  return end === undefined ? withStatus(next) : finish(next, { type: 'finished', ...end });
+}
+
+/** One more step, of which nothing is done yet. */
+function withMessage(checkpoint: Checkpoint, message: AssistantMessage): Checkpoint {
+  return {
+    ...checkpoint,
+    messages: appendFrozen(checkpoint.messages, [message]),
+    stepIndex: checkpoint.stepIndex + 1,
+    startedToolCallIds: none,
+    approvals: none,
+  };
 }
 
 function hasWorked({ delegatedInFlight }: Checkpoint, child: DelegatedInFlight): boolean {

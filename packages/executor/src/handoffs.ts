@@ -131,6 +131,8 @@ function requireTarget(target: HandoffTarget): void {
         target[option],
         'that of the agent that lists it: it is the same run',
       );
+  if (target.remote !== undefined)
+    refuseOption(`${prefix}remote`, target.remote, 'left out: a remote agent is for tasks (subagents)');
   const { needsApproval } = target;
   if (!['undefined', 'boolean', 'function'].includes(typeof needsApproval))
     refuseOption(`${prefix}needsApproval`, needsApproval, 'true, false or a function');

@@ -11,6 +11,7 @@ import {
   type BeforeToolOutcome,
   type CheckpointApproval,
   type JsonValue,
+  type PersonQuestion,
   type Tool,
   type ToolContext,
   type ToolHookContext,
@@ -21,6 +22,7 @@ import { hookContext } from './call-model.ts';
 import { approvalOfCall, type OpenCall } from './next-action.ts';
 import { refusedHandoff } from './hand-over.ts';
 import { handoffOf } from './handoff-tool.ts';
+import { isRemoteCall, remoteGate, withDecision } from './remote-calls.ts';
 import type { Run } from './run.ts';
 import { toolContext } from './tool-context.ts';
 import { failureResult, failures, valueResult } from './tool-result.ts';
@@ -28,7 +30,13 @@ import { failureResult, failures, valueResult } from './tool-result.ts';
 export type PreparedCall =
   /** No need to run it. `replacedByHook`: an application's hook gave the result. */
   | { readonly type: 'settled'; readonly result: ToolResultPart; readonly replacedByHook?: true }
-  | { readonly type: 'gated'; readonly kind: ApprovalKind; readonly args: JsonValue }
+  /** `asked`: the question, where the arguments do not say it. */
+  | {
+      readonly type: 'gated';
+      readonly kind: ApprovalKind;
+      readonly args: JsonValue;
+      readonly asked?: PersonQuestion;
+    }
   | {
       readonly type: 'ready';
       readonly tool: Tool;
@@ -47,6 +55,7 @@ export async function prepareCall(run: Run, open: OpenCall): Promise<PreparedCal
   const { checkpoint } = run;
   const approval = approvalOfCall(checkpoint, call.toolCallId);
   const decision = approval?.decision;
+  if (isRemoteCall(run.agent, call)) return prepareRemote(open, approval);
   if (decision?.approved === false) return settled(refusedResult(open, approval as CheckpointApproval));
   const tool = run.agent.tools.get(call.toolName);
   if (tool === undefined) return settled(failures.unknownTool(call));
@@ -64,6 +73,15 @@ export async function prepareCall(run: Run, open: OpenCall): Promise<PreparedCal
     return hasBegun && final.result.kind !== undefined ? settled(failures.interrupted(call)) : final;
   const cut = hasBegun ? await afterInterruption(run, open, tool, final) : undefined;
   return cut ?? prepareFree(run, open, tool, final);
+}
+
+/** It runs elsewhere, or does not: here it waits for the decision, and its result is that. */
+function prepareRemote({ call, ...open }: OpenCall, approval: CheckpointApproval | undefined): PreparedCall {
+  if (approval?.decision === undefined) return { type: 'gated', ...remoteGate(call) };
+  const result = approval.decision.approved
+    ? valueResult(call, { decided: 'yes' })
+    : refusedResult({ ...open, call }, approval);
+  return settled(withDecision(result, call, approval.decision));
 }
 
 function settled(result: ToolResultPart): PreparedCall {

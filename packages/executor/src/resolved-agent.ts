@@ -6,6 +6,7 @@ import {
   type LLMProvider,
   type LLMTool,
   type ProviderTool,
+  type RemoteAgent,
   type RunContext,
   type SessionStore,
   type Tool,
@@ -29,6 +30,8 @@ export interface ResolvedAgent {
   readonly subagents: ReadonlyMap<string, ResolvedSubAgent>;
   /** Where its tasks are kept, so that it may go on with them in another process. */
   readonly taskRecords: SessionStore | undefined;
+  /** Set when it works elsewhere: it is asked in place of a model, and the rest is empty. */
+  readonly remote?: RemoteAgent | undefined;
   /** Hashed once per agent. */
   fingerprint(): Promise<AgentFingerprint>;
 }

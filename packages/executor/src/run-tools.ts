@@ -175,7 +175,8 @@ class ToolBatch {
   #sort(open: OpenCall, prepared: PreparedCall): ReadyCall | undefined {
     if (prepared.type === 'ready') return prepared;
     if (prepared.type === 'settled') return this.#settle(open, prepared.result, prepared.replacedByHook);
-    this.#gated.push({ ...open, kind: prepared.kind, args: prepared.args });
+    const { type: _type, ...gate } = prepared;
+    this.#gated.push({ ...open, ...gate });
     return undefined;
   }
 

@@ -20,6 +20,7 @@ export const everySubAgentOption: OptionNames<SubAgent> = {
   maxSteps: true,
   limits: true,
   toolConcurrency: true,
+  remote: true,
 };
 
 /** @throws synchronously LOUSHO_CONFIG_INVALID naming the option */
@@ -60,6 +61,7 @@ export function requireSubAgent(
   const { description, provider, providerTools, tools, maxSteps, limits, toolConcurrency } = subagent;
   requireKnownOptions(prefix, subagent, everyOption);
   requireText(`${prefix}description`, description);
+  if (subagent.remote !== undefined) requireRemote(subagent, prefix);
   for (const part of ['instructions', 'model'] as const) {
     const given: unknown = subagent[part];
     if (given !== undefined && typeof given !== 'function') requireText(`${prefix}${part}`, given);
@@ -73,6 +75,17 @@ export function requireSubAgent(
   if (limits !== undefined) requireLimits(limits, `${prefix}limits`);
   if (toolConcurrency !== undefined) resolveToolConcurrency(toolConcurrency, `${prefix}toolConcurrency`);
   requireBelow(subagent, prefix, seen);
+}
+
+/** What it works with is not for the lead to say. */
+function requireRemote(subagent: SubAgent, prefix: string): void {
+  const { name: _name, description: _description, remote, ...others } = subagent;
+  for (const method of ['work', 'stop'] as const)
+    if (typeof remote?.[method] !== 'function')
+      refuseOption(`${prefix}remote`, remote, 'a RemoteAgent, for example by remoteAgent() of @lousho/http');
+  for (const [option, given] of Object.entries(others))
+    if (given !== undefined)
+      refuseOption(`${prefix}${option}`, given, 'left out: a remote agent has its own');
 }
 
 function requireTools(option: string, tools: readonly Tool[]): void {

@@ -132,7 +132,8 @@ export async function outcomeOfError(run: Run, error: unknown, about: TaskFacts)
       return { type: 'result', result: failures.cancelledWhileRunning(about.call), spent };
     const how = `failed: ${storedError(error).message.replace(/\.$/, '')}`;
     const end = { steps: stored?.stepIndex ?? 0, finishReason: 'error', text: '' };
-    const failure = { error: notFinished(about, how, end) };
+    const code = isSDKError(error, 'LOUSHO_REMOTE_FAILED') ? { code: error.code } : undefined;
+    const failure = { error: notFinished(about, how, end), ...code };
     return { type: 'result', result: failureResult(about.call, 'execution', failure), spent };
   } catch (loadError) {
     return { type: 'propagated', error: loadError };
@@ -142,11 +143,12 @@ export async function outcomeOfError(run: Run, error: unknown, about: TaskFacts)
 /** A task in the background goes on with another one, and that was pruned before it began. */
 export class TaskForgotten extends Error {}
 
-/** Its model does not answer, or it cannot be made. */
+/** Its model does not answer, or it cannot be made, or is not to be had where it is. */
 export function isOwnFailure(error: unknown): boolean {
   return (
     error instanceof LLMProviderError ||
     error instanceof TaskForgotten ||
-    isSDKError(error, 'LOUSHO_CONFIG_RESOLVER_FAILED')
+    isSDKError(error, 'LOUSHO_CONFIG_RESOLVER_FAILED') ||
+    isSDKError(error, 'LOUSHO_REMOTE_FAILED')
   );
 }

@@ -4,7 +4,9 @@ import {
   type AgentEvent,
   type AgentInput,
   type AgentRun,
+  type ExecutionResult,
   type JsonObject,
+  type Principal,
 } from '@lousho/contract';
 import type { Agent } from '@lousho/core';
 import { guard, type Authorize } from './authorize.ts';
@@ -14,6 +16,7 @@ import { ReplayLog } from './replay-log.ts';
 import { bodyReader, readDecision, refuse, requireObject, type JsonFields } from './request-body.ts';
 import { json, nothing, reporter } from './responses.ts';
 import { router, type Handler } from './routing.ts';
+import { Running } from './running.ts';
 
 export interface AgentRoutesOptions {
   /** Asked for every request, before anything of a conversation is read or done. */
@@ -28,8 +31,8 @@ export interface AgentRoutesOptions {
 
 /**
  * `POST /sessions/:id/messages` sends `{ input, inputId?, metadata? }` and gives the result, or the events when the client accepts an event
- * stream; `POST /sessions/:id/resume`, `GET /sessions/:id/messages`, `DELETE /sessions/:id`, `GET /pending`, `GET /approvals`,
- * `POST /approvals/:id`. A client that goes away stops nothing. @throws LOUSHO_CONFIG_INVALID
+ * stream; `POST /sessions/:id/resume`, `POST /sessions/:id/stop`, `GET /sessions/:id/messages`, `DELETE /sessions/:id`, `GET /pending`,
+ * `GET /approvals`, `POST /approvals/:id`. A client that goes away stops nothing. `remoteAgent()` speaks them. @throws LOUSHO_CONFIG_INVALID
  */
 export function createAgentRoutes(agent: Agent, options: AgentRoutesOptions): Handler {
   requireKnownOptions<AgentRoutesOptions>('', options, {
@@ -42,6 +45,7 @@ export function createAgentRoutes(agent: Agent, options: AgentRoutesOptions): Ha
   const onError = reporter(options.onError);
   const readBody = bodyReader(options.maxBodyBytes);
   const allowed = guard(options.authorize);
+  const running = new Running();
   return router(
     [
       {
@@ -52,8 +56,13 @@ export function createAgentRoutes(agent: Agent, options: AgentRoutesOptions): Ha
             const session = agent.session({ id });
             const { input, given } = readMessage(await readBody(request));
             const sendOptions = { ...given, ...(principal === undefined ? undefined : { principal }) };
-            if (!wantsEvents(request)) return json(await session.send(input, sendOptions));
-            return eventsOf(session.stream(input, sendOptions), onError);
+            if (!wantsEvents(request))
+              return json(
+                await running.during(id, (signal) => session.send(input, { ...sendOptions, signal })),
+              );
+            const run = session.stream(input, sendOptions);
+            running.during(id, (signal) => untilEnd(run, signal)).catch(heard);
+            return eventsOf(run, onError);
           }),
       },
       {
@@ -69,8 +78,18 @@ export function createAgentRoutes(agent: Agent, options: AgentRoutesOptions): Ha
         path: 'sessions/:id/resume',
         handle: (request, { id = '' }) =>
           allowed(request, { action: 'send', sessionId: id }, async () => {
-            const result = await agent.session({ id }).resume();
+            const session = agent.session({ id });
+            const result = await running.during(id, (signal) => session.resume({ signal }));
             return result === null ? nothing() : json(result);
+          }),
+      },
+      {
+        method: 'POST',
+        path: 'sessions/:id/stop',
+        handle: (request, { id = '' }) =>
+          allowed(request, { action: 'stop', sessionId: id }, async () => {
+            const result = await running.stop(id);
+            return json(result === undefined ? { stopped: false } : { stopped: true, usage: result.usage });
           }),
       },
       {
@@ -106,9 +125,10 @@ export function createAgentRoutes(agent: Agent, options: AgentRoutesOptions): Ha
           const { sessionId } = (await agent.approvals.get(id)) ?? {};
           const about = sessionId === undefined ? {} : { sessionId };
           return allowed(request, { action: 'decide', ...about }, async (principal) => {
-            const decision = { ...readDecision(await readBody(request)), id };
-            const by = principal === undefined ? undefined : { by: principal.id };
-            return json(await agent.approvals.resolve({ ...decision, ...by }));
+            const decision = { ...readDecision(await readBody(request), 'by'), id };
+            const by = deciderOf(principal, decision.by);
+            const decide = (signal: AbortSignal) => agent.approvals.resolve({ ...decision, by }, { signal });
+            return json(await running.during(sessionId, decide));
           });
         },
       },
@@ -129,6 +149,21 @@ function readMessage({ input, inputId, metadata, ...others }: JsonFields) {
         : { metadata: requireObject('metadata', metadata) as JsonObject }),
     },
   };
+}
+
+/** Who asks is known; on whose behalf, only by what they say. */
+function deciderOf(principal: Principal | undefined, named: string | undefined): string | undefined {
+  if (principal === undefined || named === undefined) return principal?.id ?? named;
+  return `${principal.id} (for ${named})`;
+}
+
+function untilEnd(run: AgentRun, signal: AbortSignal): Promise<ExecutionResult> {
+  signal.addEventListener('abort', () => run.abort(signal.reason), { once: true });
+  return run.result;
+}
+
+function heard(): void {
+  // Whoever reads the events hears of it.
 }
 
 function wantsEvents(request: Request): boolean {

@@ -46,14 +46,19 @@ export function refuse(option: string, got: unknown, want: string): never {
   throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option, got, want });
 }
 
-/** What is wrong with it, the agent says; who decided is not the client's to say. @throws LOUSHO_CONFIG_INVALID */
-export function readDecision(body: JsonFields): Omit<ApprovalDecision, 'id' | 'by'> {
-  const { approved, args, answer, note, reason = note, ...others } = body;
+/**
+ * What is wrong with it, the agent says. @param may `'by'`: a service that decides for others names them; who sits before a page does not.
+ * @throws LOUSHO_CONFIG_INVALID
+ */
+export function readDecision(body: JsonFields, may?: 'by'): Omit<ApprovalDecision, 'id'> {
+  const { approved, args, answer, note, reason = note, by, ...others } = body;
+  if (by !== undefined && may === undefined) refuse('by', by, 'left out: it is no part of a decision');
   for (const name of Object.keys(others)) refuse(name, others[name], 'left out: it is no part of a decision');
   return {
     approved: approved as boolean,
     ...(args === undefined ? undefined : { args: args as JsonValue }),
     ...(answer === undefined ? undefined : { answer: answer as string }),
     ...(reason === undefined ? undefined : { note: reason as string }),
+    ...(by === undefined ? undefined : { by: by as string }),
   };
 }

@@ -1,15 +1,20 @@
 /** Services that speak plain JSON to an agent. */
-import { createAgent } from '@lousho/core';
+import { createAgent, defineTool, type Tool } from '@lousho/core';
 import { memoryStore } from '@lousho/store-memory';
 import { mockModel } from '@lousho/testing';
 import { expect, it } from 'vitest';
 import { createAgentRoutes, type Access, type AgentRoutesOptions } from '../src/index.ts';
+import { deferred } from './support/served.ts';
 import { refundTool } from './support/tools.ts';
 
-function given(options: Partial<AgentRoutesOptions> = {}) {
+function given(options: Partial<AgentRoutesOptions> = {}, tools: readonly Tool[] = []) {
   const { ran, tool } = refundTool();
   const model = mockModel([{ toolCalls: [{ name: 'refund', args: { cents: 9 } }] }, 'Done.', 'Bye.']);
-  const agent = createAgent({ provider: model, tools: [tool], store: memoryStore() });
+  const agent = createAgent({
+    provider: model,
+    tools: tools.length === 0 ? [tool] : tools,
+    store: memoryStore(),
+  });
   const routes = createAgentRoutes(agent, { authorize: () => true, basePath: '/agent', ...options });
   const ask = (method: string, path: string, body?: unknown, headers = {}): Promise<Response> =>
     routes(
@@ -114,4 +119,47 @@ it('asks who may decide with the session that the call belongs to', async () => 
   expect((await ask('POST', `approvals/${request?.id}`, { approved: true })).status).toBe(403);
   expect(asked.at(-1)).toEqual({ action: 'decide', sessionId: 'order-7' });
   expect(ran).not.toHaveBeenCalled();
+});
+
+it.each(['application/json', 'text/event-stream'])(
+  'stops what it executes for a session (%s), and says what that had spent',
+  async (accept) => {
+    const begun = deferred();
+    const slow = defineTool({
+      name: 'refund',
+      description: 'Takes long.',
+      input: { type: 'object' },
+      execute: (_args, { signal }) => {
+        begun.resolve();
+        return new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason as Error));
+        });
+      },
+    });
+    const { agent, ask } = given({}, [slow]);
+    const sending = ask('POST', 'sessions/order-7/messages', { input: 'Refund.' }, { accept });
+    await begun.promise;
+    expect(await (await ask('POST', 'sessions/other/stop')).json()).toEqual({ stopped: false });
+    expect(await (await ask('POST', 'sessions/order-7/stop')).json()).toMatchObject({
+      stopped: true,
+      usage: { modelCalls: 1 },
+    });
+    expect(await (await sending).text()).toContain('"finishReason":"aborted"');
+    expect(await (await ask('POST', 'sessions/order-7/stop')).json()).toEqual({ stopped: false });
+    expect(await agent.pending()).toEqual([]);
+  },
+);
+
+it.each([
+  ['nobody it knows', true, 'ann'],
+  ['a service', { id: 'desk' }, 'desk (for ann)'],
+] as const)('writes down who decided when %s names somebody', async (_who, answer, by) => {
+  const { agent, ask } = given({ authorize: () => answer });
+  await ask('POST', 'sessions/order-7/messages', { input: 'Refund.' });
+  const [request] = await agent.approvals.list();
+  await ask('POST', `approvals/${request?.id}`, { approved: true, by: 'ann' });
+  const again = await ask('POST', `approvals/${request?.id}`, { approved: true });
+  expect(await again.json()).toMatchObject({
+    error: { message: expect.stringContaining(`approved by ${by} at`) },
+  });
 });

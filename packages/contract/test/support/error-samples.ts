@@ -98,6 +98,10 @@ export const errorSamples: { readonly [C in ErrorCode]: readonly [ErrorDetails[C
     { kind: 'api', retryable: true, status: 529, retryAfterMs: 100, providerCode: 'overloaded' },
     { kind: 'network', retryable: true },
   ],
+  LOUSHO_REMOTE_FAILED: [
+    { agent: 'researcher', reason: 'refused the task', status: 403, remoteCode: 'FORBIDDEN' },
+    { agent: 'researcher', reason: 'could not be reached' },
+  ],
   LOUSHO_SCHEDULE_INVALID: [{ scheduleId: 'daily-report', reason: 'the expression has four fields' }],
   LOUSHO_SCHEDULE_RUN_INCOMPLETE: [
     {
