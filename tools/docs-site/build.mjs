@@ -2,9 +2,12 @@
  * `npm run docs:build`: the site of docs/ and of the packages' own pages, in tools/docs-site/dist. Works offline once it is installed.
  *
  * The pages are read where they stand. Only the API reference is made here, from the types, and not committed.
+ *
+ * `DOCS_BASE=/lousho/` when the site does not lie at the root of its host; `DOCS_SOURCE_URL=https://.../blob/main` makes links to source
+ * files, such as the tests of the guarantees, lead there. `npm run docs:serve` shows the site.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 
 const site = import.meta.dirname;
@@ -24,15 +27,10 @@ if (serves) vitepress('preview');
 
 /** npm writes `node_modules/.package-lock.json` at the end of an install. */
 function isInstalled() {
-  const installed = packagesOf('node_modules/.package-lock.json');
-  return Object.entries(packagesOf('package-lock.json'))
-    .filter(([location, { optional }]) => location !== '' && !optional)
-    .every(([location, { version }]) => installed[location]?.version === version);
-}
-
-function packagesOf(lockFile) {
-  const file = path.join(site, lockFile);
-  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).packages : {};
+  const [installed, wanted] = ['node_modules/.package-lock.json', 'package-lock.json'].map((name) =>
+    path.join(site, name),
+  );
+  return existsSync(installed) && statSync(installed).mtimeMs >= statSync(wanted).mtimeMs;
 }
 
 /** Scripts, styles, fonts and images of another host. A link that a reader clicks is none of these. */

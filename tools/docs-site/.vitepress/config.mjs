@@ -1,16 +1,11 @@
-/** The site: which Markdown of the repository is a page, under which address, and in which menu. */
+/** The site: which Markdown of the repository is a page, and how it looks. */
 import path from 'node:path';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { entryPoints } from '../api-pages.mjs';
+import { addressOf } from './addresses.mjs';
 import { linksToPages } from './links.mjs';
-import { addressOf, linkTo } from './addresses.mjs';
+import { item, menu } from './menu.mjs';
 
 const site = path.resolve(import.meta.dirname, '..');
 const root = path.resolve(site, '../..');
-const packages = readdirSync(path.join(root, 'packages')).filter((name) =>
-  existsSync(path.join(root, 'packages', name, 'README.md')),
-);
-
 /** @type {import('vitepress').UserConfig} */
 export default {
   title: 'Lousho',
@@ -42,38 +37,7 @@ export default {
     search: { provider: 'local' },
     outline: [2, 3],
     nav: ['docs/start.md', 'docs/guarantees.md', 'docs/README.md', 'tools/docs-site/api/README.md'].map(item),
-    sidebar: [
-      section('Begin', [
-        'README.md',
-        'docs/start.md',
-        'docs/guarantees.md',
-        'docs/contract.md',
-        'docs/glossary.md',
-      ]),
-      section('Build', ['docs/sessions.md', 'docs/approvals.md', 'docs/delegation.md', 'docs/testing.md']),
-      section('Run', [
-        'docs/operations.md',
-        'docs/deploying.md',
-        'docs/stores.md',
-        'docs/build-a-store.md',
-        'docs/errors/README.md',
-      ]),
-      section('Come from', [
-        'docs/migrate/langgraph.md',
-        'docs/migrate/ai-sdk.md',
-        'docs/migrate/openai-agents.md',
-      ]),
-      {
-        text: 'Packages',
-        collapsed: true,
-        items: packages.map((name) => item(`packages/${name}/README.md`)),
-      },
-      {
-        text: 'API reference',
-        collapsed: true,
-        items: entryPoints().map(([name]) => item(`tools/docs-site/api/${name}.md`)),
-      },
-    ],
+    sidebar: menu(),
   },
 };
 
@@ -89,16 +53,6 @@ function vueForPages() {
       return this.resolve(source, path.join(site, 'package.json'), { skipSelf: true });
     },
   };
-}
-
-function section(text, files) {
-  return { text, items: files.map(item) };
-}
-
-/** A line of a menu: the heading of the page, and where it is. */
-function item(file) {
-  const [, heading] = /^# (.*)$/m.exec(readFileSync(path.join(root, file), 'utf8'));
-  return { text: heading, link: linkTo(file) };
 }
 
 /** The same as on a code host, so that a link to a heading works here and there. */
