@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { createAgent, defineTool, PropagatingToolError } from '@lousho/core';
-import type { AgentStore, Clock } from '@lousho/contract';
+import type { AgentStore } from '@lousho/contract';
 import { fileStore } from '@lousho/store-file';
 import { SqliteStore } from '@lousho/store-sqlite';
 import { mockModel, testPorts, type ManualClock, type MockResponse } from '@lousho/testing';
@@ -13,19 +13,19 @@ export interface StoreKind {
   readonly name: string;
   /** What `--store` takes, relative to the folder. */
   readonly spec: string;
-  open(folder: string, clock?: Clock): AgentStore;
+  open(folder: string): AgentStore;
 }
 
 export const storeKinds: readonly StoreKind[] = [
   {
     name: 'sqlite',
     spec: 'sqlite:./runs.db',
-    open: (folder, clock) => new SqliteStore(path.join(folder, 'runs.db'), portsOf(clock)),
+    open: (folder) => new SqliteStore(path.join(folder, 'runs.db')),
   },
   {
     name: 'file',
     spec: 'file:./runs',
-    open: (folder, clock) => fileStore(path.join(folder, 'runs'), portsOf(clock)),
+    open: (folder) => fileStore(path.join(folder, 'runs')),
   },
 ];
 
@@ -42,14 +42,14 @@ afterAll(() => {
   for (const folder of folders) fs.rmSync(folder, { recursive: true, force: true });
 });
 
-export const charge = defineTool({
+const charge = defineTool({
   name: 'charge_card',
   description: 'Charges a card.',
   input: { type: 'object' },
   needsApproval: true,
   execute: async () => ({ charged: true }),
 });
-export const ship = defineTool({
+const ship = defineTool({
   name: 'ship',
   description: 'Ships an order.',
   input: { type: 'object' },
@@ -57,7 +57,7 @@ export const ship = defineTool({
     throw new PropagatingToolError('the carrier is down');
   },
 });
-export const lookUp = defineTool({
+const lookUp = defineTool({
   name: 'look_up',
   description: 'Looks an order up.',
   input: { type: 'object' },
@@ -75,22 +75,25 @@ export function shop(store: AgentStore, script: readonly MockResponse[], clock?:
   });
 }
 
-/** `order-7` waits for a decision, `order-8` failed, `order-9` is finished. */
-export async function openShop(kind: StoreKind, folder: string): Promise<void> {
+/** `order-7` waits for a decision, `order-8` failed, `order-9` is finished, and so is a turn of the session `chat`. */
+export async function openShop(kind: StoreKind, folder: string, clock?: ManualClock): Promise<void> {
   const store = kind.open(folder);
+  await fillShop(store, clock);
+  await store.close?.();
+}
+
+export async function fillShop(store: AgentStore, clock?: ManualClock): Promise<void> {
   const pay: MockResponse = {
     text: 'I charge the card.',
     toolCalls: [{ name: 'charge_card', args: { cents: 4_200, card: 'visa' } }],
   };
   const look: MockResponse = { toolCalls: [{ name: 'look_up', args: { order: 7 } }] };
-  await shop(store, [look, pay]).send('Charge order 7.', { sessionId: 'order-7' });
-  await shop(store, [{ toolCalls: [{ name: 'ship', args: { order: 8 } }] }])
+  await shop(store, [look, pay], clock).send('Charge order 7.', { sessionId: 'order-7' });
+  await shop(store, [{ toolCalls: [{ name: 'ship', args: { order: 8 } }] }], clock)
     .send('Ship order 8.', { sessionId: 'order-8' })
     .catch(() => undefined);
-  await shop(store, [look, 'It is a book and a pen.']).send('What is order 9?', { sessionId: 'order-9' });
-  await store.close?.();
-}
-
-function portsOf(clock: Clock | undefined) {
-  return clock === undefined ? {} : { ports: { clock } };
+  await shop(store, [look, 'It is a book and a pen.'], clock).send('What is order 9?', {
+    sessionId: 'order-9',
+  });
+  await shop(store, ['Hello Ada.'], clock).session({ id: 'chat' }).send('Hello.');
 }
