@@ -1,21 +1,50 @@
 /** Every command, in the order of the help. */
 import type { Cli } from './cli.ts';
+import { registerApprovalDecisions } from './commands/approvals-decide.ts';
 import { registerApprovalsList } from './commands/approvals-list.ts';
+import { registerCopy } from './commands/copy.ts';
+import { registerDemo } from './commands/demo.ts';
+import { registerDiff, registerEval } from './commands/diff.ts';
+import { registerDiscard } from './commands/discard.ts';
 import { registerDoctor } from './commands/doctor.ts';
+import { registerExport } from './commands/export.ts';
+import { registerFork } from './commands/fork.ts';
 import { registerHistory } from './commands/history.ts';
+import { registerImport } from './commands/import.ts';
+import { registerInit } from './commands/init.ts';
 import { registerLeasesList } from './commands/leases-list.ts';
+import { registerLeasesRelease } from './commands/leases-release.ts';
 import { registerPending } from './commands/pending.ts';
+import { registerPrune } from './commands/prune.ts';
+import { registerRecover } from './commands/recover.ts';
+import { registerResume } from './commands/resume.ts';
 import { registerRunsList } from './commands/runs-list.ts';
 import { registerShow } from './commands/runs-show.ts';
 import { registerWatch } from './commands/runs-watch.ts';
+import { registerVerifyStore } from './commands/verify-store.ts';
 
 export function registerCommands(cli: Cli): void {
+  registerDemo(cli);
+  registerInit(cli);
   registerPending(cli);
   registerShow(cli);
   registerRunsList(cli);
   registerWatch(cli);
   registerHistory(cli);
   registerApprovalsList(cli);
+  registerApprovalDecisions(cli);
+  registerResume(cli);
+  registerRecover(cli);
+  registerFork(cli);
+  registerDiff(cli);
+  registerEval(cli);
+  registerDiscard(cli);
   registerLeasesList(cli);
+  registerLeasesRelease(cli);
+  registerPrune(cli);
+  registerExport(cli);
+  registerImport(cli);
+  registerCopy(cli);
+  registerVerifyStore(cli);
   registerDoctor(cli);
 }

@@ -48,6 +48,11 @@ export class Context {
     });
   }
 
+  /** Whether `--agent` names one. */
+  get hasAgentOption(): boolean {
+    return this.#options.agent !== undefined;
+  }
+
   get nowMs(): number {
     return this.clock.wallMs();
   }
@@ -57,9 +62,9 @@ export class Context {
     return (await this.openedStore()).store;
   }
 
-  /** The same with its place. */
-  async openedStore(): Promise<OpenedStore> {
-    this.#store ??= this.#openStore();
+  /** The same with its place. `create`: one that is not there is created, for a command that fills it. */
+  async openedStore({ create = false }: { readonly create?: boolean } = {}): Promise<OpenedStore> {
+    this.#store ??= this.#openStore(create);
     return this.#store;
   }
 
@@ -153,12 +158,12 @@ export class Context {
     for (const store of this.#opened.splice(0)) await store.close?.();
   }
 
-  async #openStore(): Promise<OpenedStore> {
+  async #openStore(create: boolean): Promise<OpenedStore> {
     const { store: spec } = this.#options;
-    if (spec !== undefined) return this.otherStore(spec, { create: false });
+    if (spec !== undefined) return this.otherStore(spec, { create });
     const config = await this.config();
     if (typeof config?.store === 'string') {
-      const opened = await openStore(config.store, { cwd: path.dirname(config.file), create: false });
+      const opened = await openStore(config.store, { cwd: path.dirname(config.file), create });
       this.#opened.push(opened.store);
       return opened;
     }

@@ -1,0 +1,80 @@
+/** `lousho approvals approve` and `reject`: a person decides, once, and the run goes on when nothing else waits. */
+import { checkpointIdOfApproval, type ApprovalDecision, type ApprovalRecord } from '@lousho/contract';
+import type { Agent } from '@lousho/core';
+import type { Cli } from '../cli.ts';
+import type { Context } from '../context.ts';
+import { printResult, requireSameStore, whileExecuting } from '../executing.ts';
+import type { ExitCode } from '../exit-codes.ts';
+import { jsonArgument } from '../json-argument.ts';
+import { good, strong } from '../terminal/styled-line.ts';
+
+interface DecideOptions {
+  readonly note?: string;
+  readonly by?: string;
+}
+interface ApproveOptions extends DecideOptions {
+  readonly args?: string;
+  readonly answer?: string;
+}
+
+export function registerApprovalDecisions(cli: Cli): void {
+  const approvals = cli.group('approvals', 'what waits for a person');
+  approvals
+    .command('approve <id>')
+    .description('let the call run; the run goes on when it was the last one')
+    .option('--args <json|@file>', 'run the call with these arguments instead')
+    .option('--answer <text>', 'the answer, when it is a question')
+    .option('--note <text>', 'stored with the decision')
+    .option('--by <name>', 'who decides; stored')
+    .action(cli.action((context, id: string, options: ApproveOptions) => approve(context, id, options)));
+  approvals
+    .command('reject <id>')
+    .description('refuse the call; the model is told')
+    .option('--note <text>', 'why: the model reads it')
+    .option('--by <name>', 'who decides; stored')
+    .action(cli.action((context, id: string, options: DecideOptions) => reject(context, id, options)));
+}
+
+export async function approve(context: Context, id: string, options: ApproveOptions): Promise<ExitCode> {
+  const { args, answer, note, by } = options;
+  const json = args === undefined ? undefined : jsonArgument(args, '--args', context.cwd);
+  return decide(context, { id, approved: true, args: json, answer, note, by });
+}
+
+export async function reject(context: Context, id: string, { note, by }: DecideOptions): Promise<ExitCode> {
+  return decide(context, { id, approved: false, note, by });
+}
+
+/** Whether it can still be decided is for the agent to say, under the lease of the run. */
+async function decide(context: Context, decision: ApprovalDecision): Promise<ExitCode> {
+  const { id, approved } = decision;
+  const record = await loadRecord(context, id);
+  const agent = record === undefined ? await anyAgent(context) : await context.agent(record.agentName);
+  const known = await agent.approvals.get(id);
+  if (record === undefined) requireSameStore(known === undefined);
+  else if (await waits(context, record)) requireSameStore(known?.runId === record.runId);
+  return whileExecuting(context, [agent], async () => {
+    const result = await agent.approvals.resolve(decision);
+    const what = record === undefined ? id : record.toolName;
+    context.out.note([good('✓ '), approved ? 'Approved ' : 'Rejected ', strong(what)]);
+    return printResult(context, result.sessionId ?? record?.checkpointId ?? id, result);
+  });
+}
+
+async function waits(context: Context, { id, checkpointId }: ApprovalRecord): Promise<boolean> {
+  const run = await (await context.checkpoints()).load(checkpointId);
+  return run?.status === 'awaiting-approval' && run.approvalIds.includes(id);
+}
+
+/** Nothing waits under this id, so nothing will run: each agent can say why. */
+async function anyAgent(context: Context): Promise<Agent> {
+  const [first] = (await context.agents()).values();
+  return first ?? context.agent();
+}
+
+/** People paste ids: one that never was one is the agent's to refuse. */
+async function loadRecord(context: Context, id: string): Promise<ApprovalRecord | undefined> {
+  const { approvals } = await context.store();
+  if (checkpointIdOfApproval(id) === undefined) return undefined;
+  return (await approvals?.load(id)) ?? undefined;
+}

@@ -1,0 +1,33 @@
+/** `lousho copy <from> <to>`: everything of one store into another. Ctrl-C ends after the record at hand; the same command goes on. */
+import type { Cli } from '../cli.ts';
+import type { Context } from '../context.ts';
+import { progressLine, reportCopy } from '../copy-report.ts';
+import { exitCodes, type ExitCode } from '../exit-codes.ts';
+
+export function registerCopy(cli: Cli): void {
+  cli.program
+    .command('copy <from> <to>')
+    .description('everything of one store into another, which is created when it is not there')
+    .action(cli.action((context, from: string, to: string) => copy(context, from, to)));
+}
+
+/** Stop the agents of both before: what executes is left, and what changes behind the copy is not in it. */
+export async function copy(context: Context, from: string, to: string): Promise<ExitCode> {
+  const { out } = context;
+  const source = await context.otherStore(from, { create: false });
+  const target = await context.otherStore(to, { create: true });
+  const { copyStore } = await import('@lousho/store-kit');
+  const signal = context.takeInterrupts();
+  try {
+    const result = await copyStore(source.store, target.store, {
+      signal,
+      onProgress: ({ done, total, id }) => out.progress(progressLine('copied', done, total, id)),
+    });
+    return await reportCopy(context, 'copied', result);
+  } catch (error) {
+    out.progress(undefined);
+    if (!signal.aborted) throw error;
+    out.note('Stopped. What was copied stays; the same command again copies the rest.');
+    return exitCodes.interrupted;
+  }
+}
