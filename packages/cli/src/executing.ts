@@ -48,7 +48,8 @@ export function requireSameStore(isSame: boolean): void {
 }
 
 /** Data: the answer. 4 when it waits for a person. */
-export async function printResult({ out }: Context, id: string, result: ExecutionResult): Promise<ExitCode> {
+export async function printResult(context: Context, id: string, result: ExecutionResult): Promise<ExitCode> {
+  const { out } = context;
   const { runId, agentName, finishReason, text, steps, usage } = result;
   if (out.json) {
     const waits = { approvalId: result.approvalId, approvalIds: result.approvalIds };
@@ -60,6 +61,6 @@ export async function printResult({ out }: Context, id: string, result: Executio
   }
   const { approvalIds } = result;
   out.note([warn('… '), `${id} waits for ${count(approvalIds.length, 'decision')}:`]);
-  for (const approvalId of approvalIds) out.note(`  lousho approvals approve ${approvalId}`);
+  for (const approvalId of approvalIds) out.note(`  ${context.command('approvals', 'approve', approvalId)}`);
   return exitCodes.awaitingApproval;
 }

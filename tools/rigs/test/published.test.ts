@@ -39,7 +39,8 @@ it('runs from its tarballs, imported and required', () => {
 });
 
 it('brings lousho, which says which store to install', () => {
-  const app = tarballs.install('app-with-cli', ['contract', 'executor', 'core', 'cli'], ['zod']);
+  const brought = ['contract', 'executor', 'core', 'store-file', 'store-kit', 'testing', 'cli'];
+  const app = tarballs.install('app-with-cli', brought, ['zod']);
   fs.writeFileSync(path.join(app, 'jobs.db'), 'some database');
   const { status, stderr } = spawnSync('npx', ['--no', 'lousho', 'pending', '--store', 'sqlite:./jobs.db'], {
     cwd: app,

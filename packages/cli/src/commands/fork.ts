@@ -43,7 +43,7 @@ export async function fork(context: Context, id: string, options: ForkCommandOpt
   const { out } = context;
   if (out.json) return out.document({ sessionId: forkId, forkedFrom: { sessionId: id, step: fromStep } });
   await out.lines([forkId]);
-  out.note(dim(isSession ? 'Send to it to go on.' : `lousho resume ${forkId} goes on with it.`));
+  out.note(dim(isSession ? 'Send to it to go on.' : `${context.command('resume', forkId)} goes on with it.`));
 }
 
 function patchOf(context: Context, { toolResult, input }: ForkCommandOptions): ForkPatch | undefined {

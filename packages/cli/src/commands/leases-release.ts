@@ -4,6 +4,7 @@ import { CliError } from '../cli-error.ts';
 import type { Cli } from '../cli.ts';
 import type { Context } from '../context.ts';
 import { findRun } from '../find-run.ts';
+import { holderName } from '../leases.ts';
 import { good } from '../terminal/styled-line.ts';
 
 interface ReleaseOptions {
@@ -12,7 +13,7 @@ interface ReleaseOptions {
 
 export function registerLeasesRelease(cli: Cli): void {
   cli
-    .group('leases', 'who executes what')
+    .group('leases', 'who executes which run')
     .command('release <id>')
     .description('free a run whose holder is gone; other processes do so by themselves, a little later')
     .option(
@@ -40,7 +41,10 @@ export async function release(
   }
   const { out } = context;
   if (out.json) return out.document({ id, released: true, fence: lease?.fence });
-  out.note([good('✓ '), `${typed} is free: lousho resume ${typed}, or recover(), goes on with it.`]);
+  out.note([
+    good('✓ '),
+    `${typed} is free. recover() goes on with it, or ${context.command('resume', typed)}.`,
+  ]);
 }
 
 /** Leases have the ids of checkpoints: that of a session's turn is found by the session. */
@@ -68,22 +72,17 @@ async function releaseStale(checkpoints: CheckpointStore, id: string): Promise<b
 async function releaseHeld(context: Context, id: string, lease: LeaseRecord | undefined): Promise<void> {
   if (lease === undefined)
     throw new CliError('LOUSHO_CLI_UNSUPPORTED', 'The store does not tell who holds the lease.');
-  await context.confirm(`Take "${id}" from ${holderOf(lease)}, which may be executing it?`);
+  await context.confirm(`Take "${id}" from ${holderName(lease)}, which may be executing it?`);
   const checkpoints = await context.checkpoints();
   await checkpoints.releaseLease?.(id, lease.owner, lease.fence);
 }
 
 function stillHeld(id: string, lease: LeaseRecord | undefined): SDKError {
-  const freeAtMs = lease === undefined ? undefined : lease.expiresAtMs + lease.ttlMs;
-  const who = lease === undefined ? 'Somebody' : holderOf(lease);
+  const leaseFreeAtMs = lease === undefined ? undefined : { leaseFreeAtMs: lease.expiresAtMs + lease.ttlMs };
+  const who = lease === undefined ? 'somebody' : holderName(lease);
   return new SDKError(
     'LOUSHO_SESSION_BUSY',
-    { sessionId: id, ...(freeAtMs === undefined ? undefined : { leaseFreeAtMs: freeAtMs }) },
-    { message: `${who} holds the lease of "${id}" and may be executing it; --force takes it away.` },
+    { sessionId: id, ...leaseFreeAtMs },
+    { message: `The lease of "${id}" is held by ${who}, which may be executing it. --force takes it away.` },
   );
-}
-
-function holderOf({ holder, owner }: LeaseRecord): string {
-  if (holder?.pid === undefined) return `Owner ${owner}`;
-  return `Process ${holder.pid}${holder.host === undefined ? '' : ` on ${holder.host}`}`;
 }
