@@ -10,6 +10,7 @@ import { stateOf, type StoredLog } from './log-reader.ts';
 import { MessageOrigins, type SharedMessages } from './message-origins.ts';
 import type { Numbering } from './numbering.ts';
 import type { StorePlace } from './store-place.ts';
+import type { UnfinishedRuns } from './unfinished-runs.ts';
 
 export interface EventLogsDeps {
   /** The folder of all logs of this kind. */
@@ -19,6 +20,8 @@ export interface EventLogsDeps {
   readonly numbering: Numbering;
   /** Whether a save may take the place of a state that nobody can read. */
   readonly heals: boolean;
+  /** Where runs are marked that are not over; `undefined` for logs that have no end. */
+  readonly unfinished: UnfinishedRuns | undefined;
   /** Messages of a log of another kind that this state begins with. */
   readonly storedBy: (id: string, state: Checkpoint) => SharedMessages | undefined;
 }
@@ -48,11 +51,11 @@ export class EventLogs {
 
   constructor(deps: EventLogsDeps) {
     this.#deps = deps;
-    const { generations, numbering, storedBy } = deps;
+    const { generations, numbering, storedBy, unfinished } = deps;
     this.#known = new KnownLogs(generations.descriptors);
     this.#origins = new MessageOrigins({ known: this.#known, storedBy });
     this.#firstSaves = new FirstSaves({
-      ...{ generations, numbering, known: this.#known },
+      ...{ generations, numbering, unfinished, known: this.#known },
       origins: this.#origins,
     });
   }
@@ -190,6 +193,7 @@ export class EventLogs {
   ): Promise<boolean> {
     const { disk, descriptors } = this.#deps.generations;
     const { loaded } = known;
+    const [wasOver, isOver] = [isOverOrGone(known.checkpoint), next.status === 'finished'];
     const before =
       loaded !== undefined && extendsList(loaded.messages, next.messages) ? loaded : known.checkpoint;
     const event = nextEvent(before, next);
@@ -200,12 +204,14 @@ export class EventLogs {
         await disk.syncFolder(folder.root);
         known.isNameSynced = true;
       }
+      if (wasOver && !isOver) await this.#markBeginning(folder, known);
       const appended = await known.file.append(descriptors, event, { id: known.id, writer });
       if (appended.kind === 'refused') {
         await this.#known.forget(known.id);
         return false;
       }
       this.#known.note(known, event, appended.length, next);
+      if (isOver && !wasOver) await this.#clearMarks(folder, known);
       if (!appended.isNewest) await this.#known.forget(known.id);
     } catch (error) {
       await this.#known.forget(known.id);
@@ -218,6 +224,25 @@ export class EventLogs {
     return true;
   }
 
+  /** Before a save after which the run is unfinished and was not. */
+  async #markBeginning(folder: LogFolder, known: KnownLog): Promise<void> {
+    const { unfinished, place } = this.#deps;
+    if (unfinished === undefined) return;
+    await place.assertSame();
+    const at = { number: known.number, saves: known.eventCount + 1 };
+    await unfinished.mark(folder.name, at);
+    known.begunAt = at;
+  }
+
+  /** After the save that ended the run. */
+  async #clearMarks({ name }: LogFolder, known: KnownLog): Promise<void> {
+    const { unfinished } = this.#deps;
+    const { number, eventCount: saves, begunAt } = known;
+    if (begunAt === undefined) await unfinished?.clearUpTo(name, { number, saves });
+    else await unfinished?.clear(name, begunAt);
+    known.begunAt = undefined;
+  }
+
   /** Whether nobody has saved since the log was read. */
   async #isNewest(folder: LogFolder, known: KnownLog): Promise<boolean> {
     const { disk } = this.#deps.generations;
@@ -226,4 +251,8 @@ export class EventLogs {
     const stat = await disk.statIfThere(known.file.path);
     return stat?.identity === known.file.identity && stat.size === known.file.scan.size;
   }
+}
+
+function isOverOrGone(checkpoint: Checkpoint | undefined): boolean {
+  return checkpoint === undefined || checkpoint.status === 'finished';
 }

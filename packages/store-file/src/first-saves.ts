@@ -7,12 +7,14 @@ import type { LogFolder } from './log-folder.ts';
 import { encodeLog, type EncodedLog } from './log-reader.ts';
 import type { MessageOrigins } from './message-origins.ts';
 import type { Numbering } from './numbering.ts';
+import type { LogPlace, UnfinishedRuns } from './unfinished-runs.ts';
 
 export interface FirstSavesDeps {
   readonly generations: Generations;
   readonly numbering: Numbering;
   readonly known: KnownLogs;
   readonly origins: MessageOrigins;
+  readonly unfinished: UnfinishedRuns | undefined;
 }
 
 export class FirstSaves {
@@ -39,6 +41,7 @@ export class FirstSaves {
     if (listing === undefined || listing.topLog >= number || listing.top > number) return false;
     const log = this.#firstLog(id, number, await this.#firstEvent(folder, id, number, next));
     const witness = folder.witnessOf(listing);
+    const begunAt = await this.#mark(folder, number, next);
     try {
       if ((await folder.publish(number, 'jsonl', log.bytes, { witness, sync: 'name' })) !== 'made')
         return false;
@@ -49,6 +52,7 @@ export class FirstSaves {
     }
     const known = await this.#keepBegun(folder, id, next, log);
     if (known !== undefined) {
+      known.begunAt = begunAt;
       known.hasOlder = false;
       await folder.removeOlderQuietly(number);
     }
@@ -60,7 +64,9 @@ export class FirstSaves {
     const { numbering } = this.#deps;
     const number = await numbering.first();
     let log: EncodedLog | undefined;
+    let begunAt: LogPlace | undefined;
     const fill = async (temp: LogFolder): Promise<void> => {
+      begunAt = await this.#mark(folder, number, next);
       await numbering.fillFirst(temp, id, number);
       log = this.#firstLog(id, number, await this.#firstEvent(temp, id, number, next));
       await temp.fill(number, 'jsonl', log.bytes, { sync: true });
@@ -72,8 +78,18 @@ export class FirstSaves {
       throw error;
     }
     await numbering.afterFirst(folder, id, number);
-    if (log !== undefined) await this.#keepBegun(folder, id, next, log);
+    const known = log === undefined ? undefined : await this.#keepBegun(folder, id, next, log);
+    if (known !== undefined) known.begunAt = begunAt;
     return true;
+  }
+
+  /** Before anybody can find the run. */
+  async #mark({ name }: LogFolder, number: number, next: Checkpoint): Promise<LogPlace | undefined> {
+    const { unfinished } = this.#deps;
+    if (unfinished === undefined || next.status === 'finished') return undefined;
+    const at = { number, saves: 1 };
+    await unfinished.mark(name, at);
+    return at;
   }
 
   /** A log that has its name but may not survive a power cut goes again: nobody was told that its save is stored. */

@@ -24,6 +24,8 @@ export type RunSummary =
   | {
       readonly state: 'whole' | 'gone';
       readonly id: string;
+      /** Of the log. */
+      readonly number: number;
       readonly saves: number;
       readonly header: CheckpointHeader;
     }
@@ -47,12 +49,11 @@ export async function readSummary(
   try {
     const ends = await readEnds(disk, folder, generations, { id, listing });
     if (ends === undefined) return { state: 'none', id };
-    const { header, saves, facts, last } = ends;
+    const { header, number, saves, facts, last } = ends;
     const isGone = header.gone === true && saves === header.saves;
     return {
       state: isGone ? 'gone' : 'whole',
-      id,
-      saves,
+      ...{ id, number, saves },
       header: checkedHeader(headerFromEvent(facts, last), id),
     };
   } catch (error) {
@@ -124,6 +125,7 @@ export async function isEmptyLog(disk: Disk, folder: LogFolder, number: number):
 
 interface LogEnds {
   readonly header: LogHeader;
+  readonly number: number;
   readonly saves: number;
   readonly facts: NonNullable<LogEvent['f']>;
   readonly last: LogEvent;
@@ -139,14 +141,14 @@ async function readEnds(
   // A take-over is under way: only the whole log shows what counts.
   const isMoving = listing.topLease > listing.topLog;
   const ends = isMoving ? undefined : await readEndsOnly(disk, folder.pathOf(listing.topLog, 'jsonl'));
-  if (ends !== undefined) return ends;
-  const log = await generations.readNewest(folder, id);
+  if (ends !== undefined) return { ...ends, number: listing.topLog };
+  const log = await generations.readNewest(folder, id, listing);
   const last = log?.events.at(-1);
   const facts = log?.events.findLast((event) => event.f !== undefined)?.f;
   const header = log?.file.scan.header;
   if (log === undefined || last === undefined || facts === undefined || header === undefined)
     return undefined;
-  return { header, saves: log.events.length, facts, last };
+  return { header, number: log.number, saves: log.events.length, facts, last };
 }
 
 /** A header is a checkpoint without its content, so it is checked, and an older one upgraded, as one with none. */
@@ -169,7 +171,7 @@ function headerIn(head: Buffer): LogHeader | undefined {
 }
 
 /** `undefined` when they do not tell: then the log has to be read whole. */
-async function readEndsOnly(disk: Disk, path: string): Promise<LogEnds | undefined> {
+async function readEndsOnly(disk: Disk, path: string): Promise<Omit<LogEnds, 'number'> | undefined> {
   return disk.useIfThere(path, 'read', async (fd) => {
     const { size } = await disk.fs.stat(fd);
     if (size <= SMALL_LENGTH) return undefined;

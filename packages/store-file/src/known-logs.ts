@@ -3,6 +3,7 @@ import type { Checkpoint, LogEvent } from '@lousho/contract';
 import type { Descriptors } from './descriptors.ts';
 import type { LogFile } from './log-file.ts';
 import { standsOnBase, type StoredLog } from './log-reader.ts';
+import type { LogPlace } from './unfinished-runs.ts';
 
 export interface KnownLog {
   readonly id: string;
@@ -22,6 +23,8 @@ export interface KnownLog {
   isNameSynced: boolean;
   /** There may be older generations beside it. */
   hasOlder: boolean;
+  /** Where this handle marked it as unfinished. */
+  begunAt: LogPlace | undefined;
   /** It begins with messages of another log. */
   readonly hasBase: boolean;
 }
@@ -105,6 +108,7 @@ export function knownFrom(log: StoredLog, checkpoint: Checkpoint | undefined): K
     ),
     compactAtBytes: nextCompaction(bytes),
     isNameSynced: false,
+    begunAt: undefined,
     hasOlder: true,
     hasBase: standsOnBase(events),
   };

@@ -7,6 +7,7 @@ import type { Generations, SealedLog } from './generations.ts';
 import type { KeyedQueue } from './keyed-queue.ts';
 import type { FolderListing, LogFolder } from './log-folder.ts';
 import type { StorePlace } from './store-place.ts';
+import type { UnfinishedRuns } from './unfinished-runs.ts';
 
 export interface RemovalDeps {
   readonly disk: Disk;
@@ -15,6 +16,7 @@ export interface RemovalDeps {
   readonly logs: EventLogs;
   readonly generations: Generations;
   readonly leases: FileLeases;
+  readonly unfinished: UnfinishedRuns;
   readonly logQueue: KeyedQueue;
   readonly leaseQueue: KeyedQueue;
 }
@@ -59,7 +61,7 @@ export class RunRemoval {
     id: string,
     { keepHistory, isWanted, mayEnd }: RemoveOptions,
   ): Promise<'removed' | 'kept' | 'again'> {
-    const { generations, leases, floor, disk } = this.#deps;
+    const { generations, leases, floor, disk, unfinished } = this.#deps;
     const listing = await folder.list();
     if (listing === undefined) {
       // A folder that another delete had just emptied when its process died.
@@ -84,6 +86,7 @@ export class RunRemoval {
         : await generations.publishGone(folder, history, number);
     if (published !== 'made') return 'again';
     await folder.removeOlder(number);
+    if (!isOver(sealed)) await unfinished.clearUpTo(folder.name, { number, saves: 0 });
     if (history !== undefined) return 'removed';
     // 4. Remember the number before its names go: a run that is begun anew gets a higher one.
     await floor.raise(number);
@@ -91,4 +94,8 @@ export class RunRemoval {
     await disk.syncFolder(folder.root);
     return 'removed';
   }
+}
+
+function isOver(sealed: SealedLog | undefined): boolean {
+  return sealed?.state === 'whole' && sealed.log.events.at(-1)?.z === 'finished';
 }

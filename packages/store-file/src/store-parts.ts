@@ -36,6 +36,7 @@ import { keepRetention } from './retention.ts';
 import { RunRemoval } from './run-removal.ts';
 import { StoreFormat } from './store-format.ts';
 import { StorePlace } from './store-place.ts';
+import { UnfinishedRuns } from './unfinished-runs.ts';
 
 export interface StoreParts {
   readonly checkpoints: FullCheckpointStore;
@@ -94,6 +95,7 @@ export function storeParts(options: PartsOptions): StoreParts {
     numbering: sessionNumbering,
     // Its revision is not known, so nobody can have expected it.
     heals: false,
+    unfinished: undefined,
     storedBy: () => undefined,
   });
   const sessions = new FileSessions({
@@ -119,12 +121,14 @@ export function storeParts(options: PartsOptions): StoreParts {
   const floor = new FenceFloor(disk, folder);
   const leaseFiles = new LeaseFiles(disk, clock, floor);
   const generations = new Generations(disk, descriptors, runKind);
+  const unfinished = new UnfinishedRuns(disk, floor, folder);
   const logs = new EventLogs({
     root: runsRoot,
     place,
     generations,
     numbering: runNumbering(leaseFiles, generations),
     heals: true,
+    unfinished,
     storedBy(id, state) {
       const kind = classifyCheckpointId(id);
       return kind.kind === 'session' ? sharedFrom(sessionLogs.known(kind.sessionId), state) : undefined;
@@ -136,8 +140,17 @@ export function storeParts(options: PartsOptions): StoreParts {
     ...{ clock, place, judge, liveOwners, logs, generations, logQueue, leaseQueue },
     files: leaseFiles,
   });
-  const removal = new RunRemoval({ disk, place, floor, logs, generations, leases, logQueue, leaseQueue });
-  const lists = new CheckpointLists(disk, runsRoot, generations, leaseFiles);
+  const removal = new RunRemoval({
+    ...{ disk, place, floor, logs, generations, leases, unfinished, logQueue, leaseQueue },
+  });
+  const lists = new CheckpointLists({
+    disk,
+    place,
+    root: runsRoot,
+    generations,
+    leases: leaseFiles,
+    unfinished,
+  });
   const approvals = new FileApprovals({
     ...{ disk, place, root: approvalsRoot, operations, format },
     queue: new KeyedQueue(),

@@ -338,12 +338,13 @@ it('syncs every file and every name that an acknowledged save needs, and nothing
     ...['deep', path.basename(parent)], // the folders above, upwards from the new store
     ...['temp', 'store'], // format.json and its name
     'store', // the folder of all runs
+    ...['store', 'unfinished'], // the folder of the marks, and that of this run
     ...['0000000001.lease', '0000000001.jsonl', 'temp', 'runs'], // the run, then its name
   ]);
   const lease = await checkpoints.acquireLease('order-7', 'me', 30_000);
   expect(lease).toEqual({ fence: 1 });
   const save = (run = inProgress()) => step(() => checkpoints.saveIfLeased('order-7', run, 'me'));
-  expect(await save()).toEqual(['temp', 'order-7', 'runs']);
+  expect(await save()).toEqual(['unfinished', 'temp', 'order-7', 'runs']);
   expect(await save()).toEqual(['0000000001.jsonl']);
   expect(await save(nextStep(inProgress(), 'on'))).toEqual(['0000000001.jsonl']);
   expect(await step(() => checkpoints.renewLease('order-7', 'me', 30_000))).toEqual([]);

@@ -1,6 +1,5 @@
 /** Each change of each operation on the disk may be the last one that its process makes, or may fail: what was told stays true. */
 import fs from 'node:fs';
-import path from 'node:path';
 import {
   appendFrozen,
   resolvePorts,
@@ -21,6 +20,8 @@ import {
   says,
   sessionRecord,
 } from './support/fixtures.ts';
+import { expectMarked, givenCompleteMarks } from './support/marks.ts';
+import { newestLog } from './support/raw-files.ts';
 import { openStore, tempFolder } from './support/temp-store.ts';
 
 const ID = 'order-7';
@@ -133,10 +134,33 @@ const operations: readonly Operation[] = [
     run: ({ store }) => store.checkpoints.save(ID, finished({ stepIndex: 99 })),
   },
   {
+    name: 'a save that ends the run',
+    given: ({ store }) => store.checkpoints.save(ID, first),
+    run: ({ store }) => store.checkpoints.save(ID, finished()),
+  },
+  {
+    name: 'a save that ends the run of another handle',
+    given: ({ folder }) => openStore(folder).checkpoints.save(ID, first),
+    run: ({ store }) => store.checkpoints.save(ID, finished()),
+  },
+  {
+    name: 'a save that goes on after the end',
+    given: ({ store }) => store.checkpoints.save(ID, finished()),
+    run: ({ store }) => store.checkpoints.save(ID, second),
+  },
+  {
+    name: 'a save behind a history that was kept',
+    async given({ store }) {
+      await store.checkpoints.save(ID, first);
+      await store.checkpoints.delete(ID, { keepHistory: true });
+    },
+    run: ({ store }) => store.checkpoints.save(ID, second),
+  },
+  {
     name: 'a save over damage',
     async given({ store, folder }) {
       await store.checkpoints.save(ID, first);
-      fs.truncateSync(path.join(folder, 'runs', ID, '0000000001.jsonl'), 40);
+      fs.truncateSync(newestLog(folder, ID), 40);
       await store.checkpoints.load(ID).catch(() => undefined);
     },
     run: async ({ folder, files, clock }) => partsOn(folder, files, clock).checkpoints.save(ID, second),
@@ -202,6 +226,7 @@ async function given(operation: Operation): Promise<World> {
   const folder = tempFolder();
   const [clock, files] = [manualClock(), failingFiles()];
   const world = { folder, clock, files, store: partsOn(folder, files, clock) };
+  await givenCompleteMarks(folder);
   await operation.given?.(world);
   return world;
 }
@@ -212,6 +237,7 @@ async function storedIn({ folder, clock }: World): Promise<Stored> {
   const history = await store.checkpoints.history(ID).catch(() => []);
   const listed = await store.checkpoints.list();
   const headers = await store.checkpoints.listHeaders();
+  await expectMarked(store);
   const isListed = checkpoint !== null;
   expect([listed.length, headers.length]).toEqual([isListed ? 1 : 0, isListed ? 1 : 0]);
   return {

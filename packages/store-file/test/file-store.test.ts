@@ -54,6 +54,8 @@ it('leaves the files that its documentation names, and no others', async () => {
     expect.stringMatching(/^runs\/order-8~[0-9a-f]{10}\/0000000001\.lease$/),
     'runs/order-9/0000000001.lease',
     'sessions/chat/0000000001.jsonl',
+    'unfinished/order-7.0000000001.1',
+    expect.stringMatching(/^unfinished\/order-8~[0-9a-f]{10}\.0000000001\.1$/),
   ]);
   for (const id of ['order-7', 'Order-8', 'order-9']) await store.checkpoints.delete(id);
   await store.sessions.delete('chat');

@@ -1,9 +1,12 @@
 /** One process is stopped before any of its calls to the file system, another one does its work, and the first one wakes up and goes on. */
+import fs from 'node:fs';
+import path from 'node:path';
 import type { Checkpoint, FullAgentStore, Lease } from '@lousho/contract';
 import { manualClock, testPorts } from '@lousho/testing';
 import { describe, expect, it } from 'vitest';
 import type { StoreParts } from '../src/store-parts.ts';
 import { approvalRecord, finished, inProgress, nextStep, sessionRecord } from './support/fixtures.ts';
+import { UNFINISHED, expectMarked, givenCompleteMarks } from './support/marks.ts';
 import { stallingFiles, type StallingFiles } from './support/stalling-files.ts';
 import { openOn, openStore, tempFolder } from './support/temp-store.ts';
 
@@ -69,6 +72,7 @@ async function atEveryCall<Given, Outcome, Other>(steps: {
   let stalls = 0;
   for (let call = 1; ; call += 1) {
     const world = givenWorld();
+    await givenCompleteMarks(world.folder);
     const given = await steps.given(world);
     const stalled = world.files.stallAt(call);
     const running = steps.run(world, given);
@@ -88,6 +92,7 @@ async function storedIn({ folder }: World): Promise<{
   readonly history: readonly Checkpoint[];
 }> {
   const { checkpoints } = openStore(folder, { historyLimit: HISTORY_LIMIT });
+  await expectMarked({ checkpoints });
   const history = await checkpoints.history(ID);
   return { checkpoint: await checkpoints.load(ID), history: history.map(({ checkpoint }) => checkpoint) };
 }
@@ -489,6 +494,98 @@ describe('a log that is being rewritten when its process is stopped', () => {
         await world.peer.checkpoints.save(ID, ofOne);
         expect((await storedIn(world)).history.slice(1)).toEqual(history.slice(0, HISTORY_LIMIT - 1));
       },
+    });
+  });
+});
+
+describe('a process that is stopped leaves every unfinished run to be found', () => {
+  const over = finished({ stepIndex: 5 });
+  const givenOver = async ({ one }: World): Promise<void> => one.checkpoints.save(ID, over);
+  const unfinishedOf = ({ checkpoints }: Pick<FullAgentStore, 'checkpoints'>) =>
+    checkpoints.listHeaders({ status: UNFINISHED });
+
+  it.each<{
+    readonly name: string;
+    readonly given: (world: World) => Promise<unknown>;
+    readonly run: (world: World) => Promise<unknown>;
+    readonly meanwhile: (world: World) => Promise<unknown>;
+  }>([
+    {
+      name: 'in the save that ends the run, which somebody else goes on with',
+      given: givenSaved,
+      run: ({ one }) => one.checkpoints.saveIfLeased(ID, over, 'one'),
+      meanwhile: takeOverAndSave,
+    },
+    {
+      name: 'in the save that ends the run, which somebody else begins anew',
+      given: ({ one }) => one.checkpoints.save(ID, first),
+      run: ({ one }) => one.checkpoints.save(ID, over),
+      meanwhile: async ({ peer }) => {
+        await peer.checkpoints.delete(ID);
+        await peer.checkpoints.save(ID, ofTwo);
+      },
+    },
+    {
+      name: 'in the save that goes on after the end, while somebody else goes on and ends',
+      given: givenOver,
+      run: ({ one }) => one.checkpoints.save(ID, ofOne),
+      meanwhile: async ({ peer }) => {
+        await peer.checkpoints.save(ID, ofTwo);
+        await peer.checkpoints.save(ID, over);
+      },
+    },
+    {
+      name: 'in the save that goes on after the end, while somebody lists',
+      given: givenOver,
+      run: ({ one }) => one.checkpoints.save(ID, ofOne),
+      meanwhile: ({ peer }) => unfinishedOf(peer),
+    },
+    {
+      name: 'in a list, while somebody goes on after the end',
+      given: async (world) => {
+        await world.peer.checkpoints.save(ID, first);
+        await givenOver(world);
+      },
+      run: ({ one }) => unfinishedOf(one),
+      meanwhile: ({ peer }) => peer.checkpoints.save(ID, ofTwo),
+    },
+    {
+      name: 'in a list, while somebody begins what was deleted',
+      given: async ({ one, folder }) => {
+        await one.checkpoints.save(ID, first);
+        await one.checkpoints.delete(ID);
+        // As a process leaves it that died in the middle of deleting.
+        fs.writeFileSync(path.join(folder, 'unfinished', `${ID}.0000000002.1`), '');
+      },
+      run: ({ one }) => unfinishedOf(one),
+      meanwhile: ({ peer }) => peer.checkpoints.save(ID, ofTwo),
+    },
+    {
+      name: 'in a delete, while somebody begins the run anew',
+      given: givenSaved,
+      run: ({ one }) => one.checkpoints.delete(ID),
+      meanwhile: ({ peer }) => peer.checkpoints.save(ID, ofTwo),
+    },
+    {
+      name: 'in the first list of a folder, while runs begin and end',
+      given: async (world) => {
+        fs.rmSync(path.join(world.folder, 'unfinished'), { recursive: true });
+        await givenOver(world);
+        await world.peer.checkpoints.save('order-8', first);
+      },
+      run: ({ one }) => unfinishedOf(one),
+      meanwhile: async ({ peer }) => {
+        await peer.checkpoints.save(ID, ofTwo);
+        await peer.checkpoints.save('order-8', over);
+        await peer.checkpoints.save('order-9', first);
+      },
+    },
+  ])('$name', async ({ given, run, meanwhile }) => {
+    await atEveryCall({
+      given,
+      run,
+      meanwhile,
+      check: async ({ folder }) => expectMarked(openStore(folder)),
     });
   });
 });
