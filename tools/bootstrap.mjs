@@ -1,14 +1,12 @@
 // Runs before `npm test` and `npm run demo`: installs what package-lock.json asks for when it is not there yet.
 // Imports nothing from npm, because in a fresh clone there is nothing.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { homedir } from 'node:os';
 import path from 'node:path';
+import { keepPrebuild, offerPrebuilds } from './prebuilds.mjs';
 
 const root = path.resolve(import.meta.dirname, '..');
-const sqlite = path.join(root, 'node_modules', 'better-sqlite3');
-const sqliteBinary = 'build/Release/better_sqlite3.node';
 
 requireNode(20, 19);
 if (!isInstalled()) install(['ci', '--no-audit', '--no-fund'], 'installing dependencies');
@@ -51,7 +49,7 @@ function sqliteLoads() {
 }
 
 function install(npmArguments, what) {
-  const prebuilds = offerPrebuilds();
+  offerPrebuilds(root);
   const startedAtMs = Date.now();
   console.log(
     `bootstrap: ${what} (npm ${npmArguments.join(' ')}); the first time on a machine takes minutes`,
@@ -63,7 +61,7 @@ function install(npmArguments, what) {
     shell: process.platform === 'win32',
   });
   if (status !== 0) process.exit(status ?? 1);
-  keepPrebuild(prebuilds);
+  keepPrebuild(path.join(root, 'node_modules'));
   console.log(`bootstrap: done in ${((Date.now() - startedAtMs) / 1000).toFixed(1)} s`);
 }
 
@@ -73,33 +71,4 @@ function environmentForNpm() {
     (key) => `npm_config_${key}`,
   );
   return Object.fromEntries(Object.entries(process.env).filter(([key]) => !inherited.includes(key)));
-}
-
-/**
- * Where its prebuilt binary cannot be downloaded, better-sqlite3 compiles for over a minute. So this machine keeps
- * what it compiled and offers it to the next install: prebuild-install reads this git-ignored file from any folder
- * above the package it installs.
- */
-function offerPrebuilds() {
-  const cache = process.env.XDG_CACHE_HOME ?? path.join(homedir(), '.cache');
-  const prebuilds = path.join(cache, 'lousho', 'prebuilds');
-  mkdirSync(prebuilds, { recursive: true });
-  writeFileSync(path.join(root, '.prebuild-installrc'), JSON.stringify({ 'local-prebuilds': prebuilds }));
-  return prebuilds;
-}
-
-function keepPrebuild(prebuilds) {
-  if (process.platform === 'win32' || !existsSync(path.join(sqlite, sqliteBinary))) return;
-  const { version } = JSON.parse(readFileSync(path.join(sqlite, 'package.json'), 'utf8'));
-  const isMusl = process.platform === 'linux' && !process.report.getReport().header.glibcVersionRuntime;
-  const platform = `${process.platform}${isMusl ? 'musl' : ''}-${process.arch}`;
-  const archive = path.join(
-    prebuilds,
-    `better-sqlite3-v${version}-node-v${process.versions.modules}-${platform}.tar.gz`,
-  );
-  if (existsSync(archive)) return;
-  // Written under another name first: an install that runs at the same time must not read half an archive.
-  const half = `${archive}.${process.pid}`;
-  const { status } = spawnSync('tar', ['-czf', half, '-C', sqlite, sqliteBinary]);
-  if (status === 0) renameSync(half, archive);
 }
