@@ -47,7 +47,9 @@ export async function compileFor(folder, node) {
 
 /** Every declaration is read, none of them trusted. What a user of Node has beside it: its types. */
 export async function typeCheck(folder, { source }, moduleResolution, tools) {
-  writeFileSync(path.join(folder, 'program.mts'), source);
+  // TypeScript lets CommonJS require an ES module under `nodenext` alone.
+  const files = moduleResolution === 'nodenext' ? ['program.mts', 'program.cts'] : ['program.mts'];
+  for (const file of files) writeFileSync(path.join(folder, file), source);
   const compilerOptions = {
     module: moduleResolution === 'bundler' ? 'esnext' : moduleResolution,
     moduleResolution,
@@ -55,7 +57,7 @@ export async function typeCheck(folder, { source }, moduleResolution, tools) {
     ...{ types: ['node'], typeRoots: [path.join(tools, '@types')] },
   };
   const config = `tsconfig.${moduleResolution}.json`;
-  writeFileSync(path.join(folder, config), JSON.stringify({ compilerOptions, files: ['program.mts'] }));
+  writeFileSync(path.join(folder, config), JSON.stringify({ compilerOptions, files }));
   await run(process.execPath, [path.join(tools, 'typescript/bin/tsc'), '-p', config], { cwd: folder });
 }
 
