@@ -128,7 +128,7 @@ export function chunksOf({ id, parts }: UIMessage): readonly UIChunk[] {
   return parts.flatMap((part, index) => partChunks(part, `${id}-${index}`, index > 0));
 }
 
-function partChunks(part: UIPart, id: string, isBehindAStep: boolean): readonly UIChunk[] {
+export function partChunks(part: UIPart, id: string, isBehindAStep: boolean): readonly UIChunk[] {
   switch (part.type) {
     case 'step-start':
       return isBehindAStep ? [{ type: 'finish-step' }, { type: 'start-step' }] : [{ type: 'start-step' }];

@@ -4,12 +4,13 @@ import { AnswerChunks, chunksOf, endOf } from './answer-chunks.ts';
 import { begunRun } from './begun-run.ts';
 import { ReplayLog } from './replay-log.ts';
 import { errorTextOf } from './responses.ts';
-import { answerId, uiMessages } from './transcript-ui.ts';
+import { lastAnswerIn } from './transcript-ui.ts';
 import type { UIChunk, UIMessage } from './ui-messages.ts';
 
 /** Of one chat. */
 export interface Answer {
-  readonly messageId: string;
+  /** What there was of it when it began here. */
+  readonly message: UIMessage;
   readonly log: ReplayLog<UIChunk>;
   /** Where the part of the message begins that the page has not: behind the first chunk, or behind all that was there. */
   readonly ownFrom: number;
@@ -70,7 +71,7 @@ export class Answers {
     const ownFrom = about.isShown ? log.length : 1;
     const chunks = new AnswerChunks(first?.runId ?? chatId, message.parts);
     const done = this.#follow(log, chunks, others, run.result);
-    const answer = { messageId: message.id, log, ownFrom, done, stop: () => run.abort(), awaitedBy: 0 };
+    const answer = { message, log, ownFrom, done, stop: () => run.abort(), awaitedBy: 0 };
     this.#keep(chatId, answer);
     return answer;
   }
@@ -111,7 +112,6 @@ async function messageOf(
   const isNew = begun?.type === 'run.start' && !begun.resumed;
   // Nothing was left to execute: it only says what the turn came to.
   const messages = begun === undefined ? await committed() : before;
-  const last = uiMessages(messages).at(-1);
-  const parts = isNew || last?.role !== 'assistant' ? [] : last.parts;
-  return { id: messageId ?? last?.id ?? answerId(0), role: 'assistant', parts };
+  const last = lastAnswerIn(messages);
+  return { id: messageId ?? last.id, role: 'assistant', parts: isNew ? [] : last.parts };
 }

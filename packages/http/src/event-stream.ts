@@ -1,6 +1,10 @@
 /** Server-sent events, as they are read: whoever goes away stops nothing but his own reading. */
+import type { Clock } from '@lousho/contract';
 
 const encoder = new TextEncoder();
+
+/** Proxies end a connection on which nothing comes, many of them after 60 seconds: a tool may take longer than that. */
+const SIGN_OF_LIFE_MS = 15_000;
 
 export interface EventStreamOptions<Value> {
   /** The lines of one event, without the empty one behind it. */
@@ -8,16 +12,22 @@ export interface EventStreamOptions<Value> {
   readonly headers?: { readonly [name: string]: string };
   /** Behind the last one. */
   readonly end?: string;
+  /** Of the signs of life that readers pass over. Default: there are none. */
+  readonly clock?: Clock;
 }
 
 export function eventStream<Value>(
   values: AsyncIterable<Value>,
-  { encode, headers = {}, end }: EventStreamOptions<Value>,
+  { encode, headers = {}, end, clock }: EventStreamOptions<Value>,
 ): Response {
   const source = values[Symbol.asyncIterator]();
+  let coming: Promise<IteratorResult<Value>> | undefined;
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const next = await source.next();
+      coming ??= source.next();
+      const next = await withinTime(coming, clock);
+      if (next === undefined) return controller.enqueue(encoder.encode(':\n\n'));
+      coming = undefined;
       if (next.done !== true) return controller.enqueue(encoder.encode(`${encode(next.value)}\n\n`));
       if (end !== undefined) controller.enqueue(encoder.encode(`${end}\n\n`));
       controller.close();
@@ -35,4 +45,17 @@ export function eventStream<Value>(
       ...headers,
     },
   });
+}
+
+/** `undefined` when it is long in coming. */
+async function withinTime<Result>(
+  coming: Promise<Result>,
+  clock: Clock | undefined,
+): Promise<Result | undefined> {
+  if (clock === undefined) return coming;
+  let cancelTimer = (): void => undefined;
+  const waited = new Promise<undefined>((resolve) => {
+    cancelTimer = clock.setTimer(() => resolve(undefined), SIGN_OF_LIFE_MS, { keepAlive: false });
+  });
+  return Promise.race([coming, waited]).finally(() => cancelTimer());
 }

@@ -41,6 +41,17 @@ export function uiMessages(
   return shown;
 }
 
+/** What there is of the newest answer; an empty one when the last word is the user's. */
+export function lastAnswerIn(
+  messages: readonly Message[],
+  approvals: readonly ApprovalRequest[] = [],
+): UIMessage {
+  const last = uiMessages(messages, approvals).at(-1);
+  if (last?.role === 'assistant') return last;
+  const userMessages = messages.filter(({ role }) => role === 'user').length;
+  return { id: answerId(userMessages), role: 'assistant', parts: [] };
+}
+
 /** The message that answers the n-th message of the user, from 1. */
 export function answerId(userMessages: number): string {
   return `assistant-${userMessages}`;

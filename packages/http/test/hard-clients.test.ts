@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { createAgent } from '@lousho/core';
 import { memoryStore } from '@lousho/store-memory';
-import { mockModel } from '@lousho/testing';
+import { manualClock, mockModel } from '@lousho/testing';
 import { expect, it, onTestFinished } from 'vitest';
 import { createAgentRoutes, createChatHandler, type ChatHandlerOptions } from '../src/index.ts';
 import { nodeListener } from '../src/node.ts';
@@ -111,6 +111,27 @@ it('tells nothing of a conversation that was forgotten', async () => {
   await agent.session({ id: 'chat' }).clear();
   expect((await comeBack()).status).toBe(204);
   expect((await fetch(`${api}/chat/stream?startIndex=1`)).status).toBe(204);
+});
+
+it('gives a sign of life while a tool takes long, so that no proxy ends the connection', async () => {
+  const slow = slowLookTool();
+  const clock = manualClock();
+  const provider = mockModel([{ toolCalls: [{ name: 'look' }] }, 'It is sunny.']);
+  const { api } = await serveChat({ provider, tools: [slow.tool] }, { clock });
+  const response = await fetch(api, { method: 'POST', body: JSON.stringify(said('Weather?')) });
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let heard = '';
+  const listen = async (): Promise<void> => void (heard += (await reader?.read())?.value ?? '');
+  while (!heard.includes('tool-input-available')) await listen();
+  const before = heard.length;
+  await clock.advance(15_000);
+  await listen();
+  await clock.advance(15_000);
+  await listen();
+  expect(heard.slice(before)).toBe(':\n\n:\n\n');
+  slow.goOn();
+  while (!heard.includes('[DONE]')) await listen();
+  expect(heard).toContain('sunny.');
 });
 
 /* ── Code of the application that throws ── */
