@@ -148,7 +148,7 @@ function approvalOf(approval: WaitingApproval, { nowMs, width, command }: RunRep
   const { id, kind, toolName, args, question, subagentPath = [], createdAt, expiresAt } = approval;
   const expiry = expiresAt === undefined ? '' : `, expires ${ago(expiresAt, nowMs)}`;
   const inside = subagentPath.length === 0 ? '' : ` in ${subagentPath.join(' › ')}`;
-  const head: Piece[] = [warn('⏸ '), strong(titles[kind]), ' ', accent(toolName), inside];
+  const head: Piece[] = [warn('◆ '), strong(titles[kind]), ' ', accent(toolName), inside];
   const asked = question?.text;
   return [
     [...head, dim(`  since ${ago(createdAt, nowMs)}${expiry}`)],

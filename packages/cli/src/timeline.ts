@@ -114,7 +114,7 @@ function openLine(call: ToolCallPart, { approvals = [], startedToolCallIds = [] 
   const approval = approvals.find(({ toolCallId }) => toolCallId === call.toolCallId);
   if (approval?.decision !== undefined)
     return ['  ', warn(approval.decision.approved ? '… approved, has no result yet' : '… rejected')];
-  if (approval !== undefined) return ['  ', warn('⏸ waits for a person')];
+  if (approval !== undefined) return ['  ', warn('◆ waits for a person')];
   return ['  ', warn(startedToolCallIds.includes(call.toolCallId) ? '… had started' : '… has no result yet')];
 }
 

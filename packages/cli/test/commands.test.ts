@@ -35,9 +35,9 @@ step 1  3 min ago
 step 2  3 min ago
   I charge the card.
   → charge_card {"cents":4200,"card":"visa"}
-  ⏸ waits for a person
+  ◆ waits for a person
 
-⏸ May it call charge_card  since 3 min ago
+◆ May it call charge_card  since 3 min ago
     {
       "cents": 4200,
       "card": "visa"
