@@ -31,6 +31,6 @@ export async function confirm(question: string, { io, yes }: ConfirmOptions): Pr
 }
 
 /** Whether a person sits in front of it. */
-export function canAsk({ stdin, stdout, stderr }: Io): boolean {
+function canAsk({ stdin, stdout, stderr }: Io): boolean {
   return stdin.isTTY === true && stdout.isTTY === true && stderr.isTTY === true;
 }

@@ -21,7 +21,7 @@ export async function loadConfig(cwd: string, given: string | undefined): Promis
   return { ...config, file };
 }
 
-export function findConfig(cwd: string, given: string | undefined): string | undefined {
+function findConfig(cwd: string, given: string | undefined): string | undefined {
   if (given === undefined)
     return configNames.map((name) => path.join(cwd, name)).find((file) => fs.existsSync(file));
   const file = path.resolve(cwd, given);

@@ -37,7 +37,7 @@ export async function storedRuns(
 export const unfinished: readonly CheckpointStatus[] = ['in-progress', 'awaiting-approval'];
 
 /** `undefined` for what is no run of its own. */
-export function nameOf(checkpointId: string): Pick<StoredRun, 'id' | 'kind'> | undefined {
+function nameOf(checkpointId: string): Pick<StoredRun, 'id' | 'kind'> | undefined {
   const classified = classifyCheckpointId(checkpointId);
   if (classified.kind === 'run') return { id: checkpointId, kind: 'run' };
   return classified.kind === 'session' ? { id: classified.sessionId, kind: 'session' } : undefined;

@@ -16,7 +16,7 @@ export function registerApprovalsList(cli: Cli): void {
     .action(cli.action((context) => listApprovals(context)));
 }
 
-export async function listApprovals(context: Context): Promise<void> {
+async function listApprovals(context: Context): Promise<void> {
   const { out } = context;
   const store = await context.store();
   if (store.approvals === undefined)

@@ -15,7 +15,7 @@ export function registerDoctor(cli: Cli): void {
     .action(cli.action((context) => runDoctor(context)));
 }
 
-export async function runDoctor(context: Context): Promise<ExitCode> {
+async function runDoctor(context: Context): Promise<ExitCode> {
   const { out } = context;
   const findings = [
     ...checkRuntime(process.versions.node),

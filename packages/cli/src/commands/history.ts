@@ -13,7 +13,7 @@ import { dim } from '../terminal/styled-line.ts';
 import type { Column } from '../terminal/table.ts';
 import { ago, count } from '../terminal/words.ts';
 
-export interface HistoryOptions {
+interface HistoryOptions {
   readonly limit?: number | undefined;
 }
 
@@ -26,7 +26,7 @@ export function registerHistory(cli: Cli): void {
     .action(cli.action((context, id: string, options: HistoryOptions) => showHistory(context, id, options)));
 }
 
-export async function showHistory(context: Context, id: string, { limit }: HistoryOptions): Promise<void> {
+async function showHistory(context: Context, id: string, { limit }: HistoryOptions): Promise<void> {
   const { out, nowMs } = context;
   const found = await findRun(await context.store(), id);
   if (found.type === 'session')

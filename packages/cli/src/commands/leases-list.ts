@@ -15,7 +15,7 @@ export function registerLeasesList(cli: Cli): void {
     .action(cli.action((context) => listLeases(context)));
 }
 
-export async function listLeases(context: Context): Promise<void> {
+async function listLeases(context: Context): Promise<void> {
   const { out, nowMs } = context;
   const leases = await heldLeases(await context.checkpoints(), nowMs);
   if (leases === undefined)

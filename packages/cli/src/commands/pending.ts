@@ -14,7 +14,7 @@ export function registerPending(cli: Cli): void {
     .action(cli.action((context) => showPending(context)));
 }
 
-export async function showPending(context: Context): Promise<void> {
+async function showPending(context: Context): Promise<void> {
   const { out } = context;
   const runs = await listedRuns(context, unfinished);
   if (out.json) return out.documentOf(runs.map(runDocument));

@@ -10,7 +10,7 @@ import { storedRuns, unfinished } from '../stored-runs.ts';
 import { dim } from '../terminal/styled-line.ts';
 import { count } from '../terminal/words.ts';
 
-export interface ListOptions {
+interface ListOptions {
   /** States, with commas between. */
   readonly status?: string | undefined;
   readonly agent?: string | undefined;
@@ -27,7 +27,7 @@ export function registerRunsList(cli: Cli): void {
     .action(cli.action((context, options: ListOptions) => listRuns(context, options)));
 }
 
-export async function listRuns(context: Context, { status, limit = Infinity }: ListOptions): Promise<void> {
+async function listRuns(context: Context, { status, limit = Infinity }: ListOptions): Promise<void> {
   const { out } = context;
   const wanted = status === undefined ? undefined : parseStates(status);
   const runs = await listedRuns(context, wanted && statusesOf(wanted));

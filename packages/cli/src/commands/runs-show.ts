@@ -10,7 +10,7 @@ import { dim, good, strong } from '../terminal/styled-line.ts';
 import { ago, count } from '../terminal/words.ts';
 import { approvalsOf } from '../waiting-approvals.ts';
 
-export interface ShowOptions {
+interface ShowOptions {
   /** Every step, and the conversation before this run. */
   readonly all?: boolean | undefined;
   /** Whole arguments, results and texts. */
@@ -31,7 +31,7 @@ export function registerShow(cli: Cli): void {
       .action(cli.action((context, id: string, options: ShowOptions) => showRun(context, id, options)));
 }
 
-export async function showRun(context: Context, id: string, options: ShowOptions): Promise<void> {
+async function showRun(context: Context, id: string, options: ShowOptions): Promise<void> {
   const store = await context.store();
   const found = await findRun(store, id);
   if (found.type === 'session') return showSession(context, found, options);

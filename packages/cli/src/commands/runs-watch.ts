@@ -23,7 +23,7 @@ export function registerWatch(cli: Cli): void {
 }
 
 /** 0: it is finished. 4: it waits for a person. 1: it failed, was aborted or parked. Without an id it ends with Ctrl-C only. */
-export async function watchRuns(context: Context, id: string | undefined): Promise<ExitCode> {
+async function watchRuns(context: Context, id: string | undefined): Promise<ExitCode> {
   const signal = context.takeInterrupts();
   const wanted = id === undefined ? undefined : await findRun(await context.store(), id);
   if (wanted?.type === 'session') return exitCodes.ok;

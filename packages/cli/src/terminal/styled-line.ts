@@ -2,7 +2,7 @@
 import pc from 'picocolors';
 import { cutEnd, visible, widthOf } from './visible-text.ts';
 
-export type Style = 'strong' | 'dim' | 'good' | 'warn' | 'bad' | 'accent';
+type Style = 'strong' | 'dim' | 'good' | 'warn' | 'bad' | 'accent';
 /** A piece of a line. A plain string has no colour. */
 export type Piece = string | { readonly text: string; readonly style: Style };
 export type Line = Piece | readonly Piece[];

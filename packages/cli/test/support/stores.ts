@@ -82,7 +82,7 @@ export async function openShop(kind: StoreKind, folder: string, clock?: ManualCl
   await store.close?.();
 }
 
-export async function fillShop(store: AgentStore, clock?: ManualClock): Promise<void> {
+async function fillShop(store: AgentStore, clock?: ManualClock): Promise<void> {
   const pay: MockResponse = {
     text: 'I charge the card.',
     toolCalls: [{ name: 'charge_card', args: { cents: 4_200, card: 'visa' } }],
