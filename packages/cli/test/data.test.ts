@@ -132,7 +132,7 @@ describe.each(storeKinds)('on $name', (kind) => {
     });
     expect(await inStore({ ...shop, kind: to }, contentOf)).toEqual(before);
     expect((await shop.run(['copy', kind.spec, to.spec])).stdout).toBe(
-      'copied 0 runs, 0 saves, 0 approvals, 0 sessions; 4 were there\n',
+      'copied 0 runs, 0 saves, 0 approvals, 0 sessions; 5 were there\n',
     );
     // The copy is decided as the original would be.
     const args = ['discard', 'order-8', '--yes', '--store', to.spec];
