@@ -23,7 +23,7 @@ export function checkOutcome({ checkpoint, ledger, orders, starts, isApproved })
   ];
 }
 
-function verdict(rule, problems, note = '') {
+export function verdict(rule, problems, note = '') {
   if (problems.length === 0) return { ok: true, text: `${rule}${note === '' ? '' : `: ${note}`}` };
   const more = problems.length > 3 ? `; and ${problems.length - 3} more` : '';
   return { ok: false, text: `${problems.slice(0, 3).join('; ')}${more} (rule: ${rule})` };
@@ -39,7 +39,7 @@ function runIsFinished({ status, finishReason, stepIndex }) {
 }
 
 /** Behind each response the results of its calls, in call order, and nothing else before the next response. */
-function callsHaveOneResult({ messages, settledResults }) {
+export function callsHaveOneResult({ messages, settledResults }) {
   const problems = [];
   let callCount = 0;
   let due = [];
@@ -124,7 +124,7 @@ function refundOutcome({ kind }) {
 }
 
 /** A response that died with its process before it was stored is asked for again; one that was stored never is. */
-function noStoredResponseAskedAgain({ stepIndex }, { modelAnswers }, starts) {
+export function noStoredResponseAskedAgain({ stepIndex }, { modelAnswers }, starts) {
   const problems = [];
   for (const { process, stored } of starts) {
     let last = stored?.stepIndex ?? 0;

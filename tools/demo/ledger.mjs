@@ -8,7 +8,7 @@ import Database from 'better-sqlite3';
 
 const tables = `
   CREATE TABLE IF NOT EXISTS attempts (id INTEGER PRIMARY KEY, process INTEGER, tool TEXT, order_number INTEGER,
-                                       tool_call_id TEXT, idempotency_key TEXT);
+                                       tool_call_id TEXT, idempotency_key TEXT, step INTEGER);
   CREATE TABLE IF NOT EXISTS charges (idempotency_key TEXT PRIMARY KEY, order_number INTEGER, cents INTEGER);
   CREATE TABLE IF NOT EXISTS shipments (idempotency_key TEXT PRIMARY KEY, order_number INTEGER);
   CREATE TABLE IF NOT EXISTS refunds (id INTEGER PRIMARY KEY, order_number INTEGER, cents INTEGER);
@@ -32,7 +32,7 @@ export function openLedger(folder) {
   const rowsOf = (table) => database.prepare(`SELECT * FROM ${table} ORDER BY rowid`).all();
 
   return {
-    /** `{ process, tool, order_number, tool_call_id, idempotency_key }` */
+    /** `{ process, tool, order_number, tool_call_id, idempotency_key, step }` */
     logAttempt: (attempt) => insert('attempts', attempt),
     /** `false` when this key has been charged before. */
     charge: (charge) => insert('charges', charge),
@@ -43,13 +43,14 @@ export function openLedger(folder) {
     logModelAnswer: (answer) => insert('model_answers', answer),
     /** The same key writes the same file. */
     email(order, idempotencyKey, text) {
-      const name = `${order}.${idempotencyKey.replaceAll(/[^A-Za-z0-9-]/g, '_')}.txt`;
+      const name = `${order}.${encodeURIComponent(idempotencyKey)}.txt`;
       writeFileSync(path.join(mailFolder, name), `${text}\n`);
     },
     /** Everything, as `{ attempts, charges, shipments, refunds, modelAnswers, emails }`. */
     read() {
       const emails = readdirSync(mailFolder).map((name) => ({
         order_number: Number.parseInt(name, 10),
+        idempotency_key: decodeURIComponent(name.slice(name.indexOf('.') + 1, -'.txt'.length)),
         text: readFileSync(path.join(mailFolder, name), 'utf8'),
       }));
       return {

@@ -11,6 +11,9 @@ run in the store and goes on. At the end the demo checks what really happened.
                    --crashes nobody is asked, the seed decides
   --crashes <n>    a longer run, killed n times at random moments (1 to 200)
   --seed <n>       with --crashes: which moments (0 to 4294967295)
+  --live           with a real model, if the environment has OPENAI_API_KEY,
+                   ANTHROPIC_API_KEY or OPENAI_BASE_URL
+  --model <id>     with --live: which model of that service
   --keep           keeps the folder with the databases and the e-mails
   --help           shows this text
 `;
@@ -19,15 +22,18 @@ const MAX_CRASHES = 200;
 const MAX_SEED = 0xffff_ffff;
 
 /**
- * `{ type: 'help' }`, `{ type: 'story', ... }`, `{ type: 'crashes', ... }`, or `{ type: 'wrong', reason }`.
+ * `{ type: 'help' }`, `{ type: 'story', ... }`, `{ type: 'live', ... }`, `{ type: 'crashes', ... }`, or `{ type: 'wrong', reason }`.
  */
 export function readOptions(args) {
   const parsed = parse(args);
   if (parsed.reason !== undefined) return wrong(parsed.reason);
-  const { yes = false, keep = false, help = false, crashes, seed } = parsed.values;
+  const { yes = false, keep = false, help = false, live = false, crashes, seed, model } = parsed.values;
   if (help) return { type: 'help' };
   if (seed !== undefined && crashes === undefined)
     return wrong('--seed chooses the moments of --crashes; give both.');
+  if (model !== undefined && !live) return wrong('--model chooses the model of --live; give both.');
+  if (live && crashes !== undefined) return wrong('--live is killed once; give it without --crashes.');
+  if (live) return { type: 'live', yes, keep, model };
   if (crashes === undefined) return { type: 'story', yes, keep };
   const crashCount = wholeNumber(crashes, 1, MAX_CRASHES);
   if (crashCount === undefined)
@@ -46,6 +52,8 @@ function parse(args) {
       options: {
         yes: { type: 'boolean' },
         keep: { type: 'boolean' },
+        live: { type: 'boolean' },
+        model: { type: 'string' },
         help: { type: 'boolean', short: 'h' },
         crashes: { type: 'string' },
         seed: { type: 'string' },

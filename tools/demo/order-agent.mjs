@@ -6,28 +6,35 @@ import { z } from 'zod';
 export const SESSION_ID = 'orders-of-today';
 /** Model responses that the script has for each order. */
 export const STEPS_PER_ORDER = 3;
+/** A model does one thing after the other, or something else altogether. */
+const LIVE_STEPS = 20;
 const CHARGE_CENTS = 7_900;
 const REFUND_CENTS = 1_200;
 
 /**
  * `tell` reports to the parent process; `pace` says how long model and tools take, in milliseconds:
- * `{ modelMs, chargeMs, shipMs, emailMs, refundMs }`.
+ * `{ modelMs, chargeMs, shipMs, emailMs, refundMs }`; `liveModel` answers in the place of the script.
  */
-export function createOrderAgent({ store, ledger, orders, pace, processNumber, tell }) {
+export function createOrderAgent({ store, ledger, orders, pace, processNumber, tell, liveModel }) {
   const world = { ledger, pace, processNumber, tell };
   return createAgent({
     name: 'order-desk',
     instructions: 'You handle orders: charge, ship, tell the customer, refund what is missing.',
-    provider: countedModel(mockModel(scriptFor(orders, pace), { answerBy: 'step' }), world),
+    provider: countedModel(liveModel ?? mockModel(scriptFor(orders, pace), { answerBy: 'step' }), world),
     tools: [chargeCard(world), shipOrder(world), sendEmail(world), refund(world)],
     store,
-    maxSteps: orders.length * STEPS_PER_ORDER + 1,
+    maxSteps: liveModel === undefined ? orders.length * STEPS_PER_ORDER + 1 : LIVE_STEPS,
     onEvent: ({ type, ...details }) => tell({ type, ...details }),
   });
 }
 
 export function inputFor(orders) {
   return `Handle ${orders.length === 1 ? `order ${orders[0]}` : `the orders ${orders[0]} to ${orders.at(-1)}`}.`;
+}
+
+/** What a script need not be told. */
+export function liveInputFor([order]) {
+  return `Handle order ${order}: charge ${CHARGE_CENTS} cents, ship it and write to the customer. Then ask for a refund of ${REFUND_CENTS} cents for each thing that shipping says is missing. Use the tools.`;
 }
 
 /* ── Tools ── */
@@ -97,13 +104,18 @@ function refund(world) {
 }
 
 /** On record before the parent can hear of it: a kill that follows at once finds the attempt in the log. */
-function begin({ ledger, processNumber, tell }, { toolName, toolCallId, idempotencyKey, rerun }, order) {
+function begin(
+  { ledger, processNumber, tell },
+  { toolName, toolCallId, idempotencyKey, rerun, step },
+  order,
+) {
   ledger.logAttempt({
     process: processNumber,
     tool: toolName,
     order_number: order,
     tool_call_id: toolCallId,
     idempotency_key: idempotencyKey,
+    step,
   });
   tell({ type: 'tool.began', toolName, order, rerun });
 }

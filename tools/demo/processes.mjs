@@ -2,6 +2,9 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
+/** With the sentence that whoever runs the demo reads. */
+export class ModelFailed extends Error {}
+
 const workerFile = fileURLToPath(new URL('worker.mjs', import.meta.url));
 let current;
 
@@ -14,12 +17,14 @@ export function runWorker(job, { onMessage, killAt }) {
   current = child;
   let reached;
   let result;
+  let failure;
   const kill = () => child.kill('SIGKILL');
 
   child.on('message', (message) => {
     if (child.killed) return;
     onMessage(message, child.pid);
     if (message.type === 'result') result = message;
+    if (message.type === 'failed') failure = message.reason;
     if (reached === undefined && killAt?.isReached(message)) {
       reached = message;
       if (killAt.delayMs > 0) setTimeout(kill, killAt.delayMs);
@@ -38,6 +43,7 @@ export function runWorker(job, { onMessage, killAt }) {
       if (signal === 'SIGKILL' && reached !== undefined)
         resolve({ type: 'killed', message: reached, atMs: performance.now() });
       else if (code === 0 && result !== undefined) resolve(result);
+      else if (failure !== undefined) reject(new ModelFailed(failure));
       else
         reject(new Error(`Process ${job.number} ended with ${signal ?? `code ${code}`} before its result.`));
     });

@@ -47,7 +47,7 @@ function inTheMiddleOfShipping() {
   };
 }
 
-function report(message, number, pid) {
+export function report(message, number, pid) {
   switch (message.type) {
     case 'pending':
       screen.event(`process ${number} (pid ${pid}) asks agent.pending()`, screen.bold);
@@ -90,7 +90,7 @@ function describePending({ sessionId, status, step }) {
 }
 
 /** Without a terminal nobody can answer, so the demo does, and says so. */
-async function ask(approval, yes) {
+export async function ask(approval, yes) {
   screen.event(describeCall(approval), screen.yellow);
   if (yes || process.stdin.isTTY !== true) {
     screen.detail(`Run it? yes ${yes ? '(--yes)' : '(nobody to ask: the input is no terminal)'}`);
