@@ -8,7 +8,7 @@ import {
   type ErrorCode,
   type Principal,
 } from '@lousho/contract';
-import type { Agent, AgentSession, SessionOptions } from '@lousho/core';
+import type { Agent, AgentSession, PendingRun, SessionOptions } from '@lousho/core';
 import { Answers, ownPart, restOf, type Answer, type Begin } from './answers.ts';
 import type { ChatRequest, PageDecision } from './chat-request.ts';
 import { eventStream } from './event-stream.ts';
@@ -69,7 +69,7 @@ export class Chats {
     const session = this.#session(chatId);
     const underWay = this.#underWay(chatId);
     if (underWay !== undefined) underWay.awaitedBy += 1;
-    else if ((await session.pending())?.status === 'in-progress') this.#remember(chatId);
+    else if ((await statusOf(session)) === 'in-progress') this.#remember(chatId);
     const approvals = await this.agent.approvals.list({ sessionId: chatId });
     const messages = await session.messages({ includePending: true });
     const shown = uiMessages(messages, approvals);
@@ -93,7 +93,7 @@ export class Chats {
     if (known !== undefined && (!known.log.isOver || isWanted))
       return this.#stream(restOf(known, startIndex), chatId);
     const isAwaitedElsewhere = this.#awaitedElsewhere.delete(chatId);
-    const isOver = (await session.pending())?.status !== 'in-progress';
+    const isOver = (await statusOf(session)) !== 'in-progress';
     if (isOver && (!isAwaitedElsewhere || before.length === 0)) return nothing();
     const begun = await this.#goOn(session, { before, isShown: false });
     return this.#stream(begun === undefined ? this.#watch(session) : restOf(begun), chatId);
@@ -198,7 +198,7 @@ export class Chats {
     const messages = (): ReturnType<AgentSession['messages']> => session.messages({ includePending: true });
     const chat = {
       messages,
-      status: async () => (await session.pending())?.status,
+      status: () => statusOf(session),
       approvals: () => this.agent.approvals.list({ sessionId: session.id }),
       takeOver: async () => this.#goOn(session, { before: await messages(), isShown: true }),
     };
@@ -224,6 +224,13 @@ export class Chats {
   #session(id: string): AgentSession {
     return this.agent.session({ id, turnPolicy: this.options.turnPolicy });
   }
+}
+
+/** Of the unfinished turn. One that recovery gave up on is no page's to start: a page that is open would do so for ever. */
+async function statusOf(session: AgentSession): Promise<PendingRun['status'] | undefined> {
+  const pending = await session.pending();
+  const isParked = pending?.status === 'in-progress' && pending.parked === true;
+  return isParked ? undefined : pending?.status;
 }
 
 function decidedBy(principal: Principal | undefined): { readonly by?: string } {

@@ -1,5 +1,5 @@
 /** Pages that come back to an answer which another process is making, or a recovery: they see what is stored of it, and its end. */
-import { type AgentConfig, type AgentStore } from '@lousho/core';
+import { PropagatingToolError, type AgentConfig, type AgentStore } from '@lousho/core';
 import { memoryStore } from '@lousho/store-memory';
 import { manualClock, mockModel, type ManualClock } from '@lousho/testing';
 import type { UIMessage } from 'ai';
@@ -133,6 +133,27 @@ it('can decide what the other process has come to ask', async () => {
     'text:Done.',
   ]);
   expect(ran).toHaveBeenCalledTimes(1);
+});
+
+it('starts nothing that recovery has given up on, however often it is loaded', async () => {
+  const { store, first, sent } = await givenAnswerElsewhere();
+  await first.agent.shutdown({ timeoutMs: 0 });
+  await sent;
+  const clock = manualClock(Date.now());
+  const looked = vi.fn(async () => Promise.reject(new PropagatingToolError('broken')));
+  const third = await serveChat({ ...config(store, [lookTool(looked)]), ports: { clock } });
+  const recovery = third.agent.recover({ maxAttempts: 1, onError: () => undefined });
+  await vi.waitFor(async () => {
+    await clock.advance(60_000);
+    expect(await third.agent.pending()).toMatchObject([{ parked: true }]);
+  });
+  await recovery.stop();
+  looked.mockClear();
+  const { page, told } = await comeBack(third.api);
+  await told;
+  expect(partsOf(page.chat.lastMessage)).toEqual([whole[0], 'tool-look:input-available']);
+  expect(looked).not.toHaveBeenCalled();
+  expect(await third.agent.pending()).toMatchObject([{ parked: true }]);
 });
 
 it('hears that the store failed in the middle, and so does the operator', async () => {

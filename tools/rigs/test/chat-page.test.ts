@@ -6,6 +6,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { openaiChat } from '../../../packages/provider-ai-sdk/test/support/openai-chat.ts';
+import { ANSWER } from '../../../packages/provider-ai-sdk/test/support/service.ts';
+import { startWireServer } from '../../../packages/provider-ai-sdk/test/support/wire-server.ts';
 import { givenExampleChat, runExample } from './support/chat-example.ts';
 
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
@@ -17,12 +20,31 @@ if (executablePath === undefined && process.env['LOUSHO_CHROMIUM'] === 'required
 /** Where the picture of the READMEs (docs/images/chat.png) comes from. */
 const picture = path.resolve(import.meta.dirname, '../coverage/chat.png');
 
+beforeAll(() => runExample('build'));
+
 it('compiles', () => runExample('typecheck'));
+
+it('asks a real model where there is a key for one', async () => {
+  const service = await startWireServer();
+  onTestFinished(() => service.close());
+  service.answerWith(openaiChat.secondStep);
+  const chat = await givenExampleChat();
+  const env = { OPENAI_BASE_URL: service.baseUrl, OPENAI_API_KEY: 'key-7', MODEL: 'model-7' };
+  await chat.start({ wordMs: 1, env });
+  const said = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'How is the weather?' }] };
+  const response = await fetch(`${chat.url}api/chat`, {
+    method: 'POST',
+    body: JSON.stringify({ id: 'chat', messages: [said] }),
+  });
+  expect(await response.text()).toContain(ANSWER.slice(-10));
+  const [request] = service.requests;
+  expect(request?.headers.authorization).toBe('Bearer key-7');
+  expect(request?.body).toMatchObject({ model: 'model-7', stream: true });
+});
 
 describe.skipIf(executablePath === undefined)('in Chromium', () => {
   let browser: Browser;
   beforeAll(async () => {
-    runExample('build');
     browser = await chromium.launch({
       ...(executablePath === undefined ? undefined : { executablePath }),
       args: [

@@ -1,4 +1,4 @@
-/** `useChat`'s chat, and how its page comes back: after a reload, a lost connection, a crash of the server, or news from another tab. */
+/** The chat of `useChat`, and how its page comes back: after a reload, a lost connection, a crash of the server, or news from another tab. */
 import { Chat } from '@ai-sdk/react';
 import {
   DefaultChatTransport,
@@ -77,7 +77,8 @@ class Durable implements DurableChat {
       this.#say('The connection is lost. Nothing else is: this page comes back by itself.');
       return false;
     }
-    this.#say(undefined);
+    this.#say(stored === 'refused' ? 'This conversation cannot be opened.' : undefined);
+    if (stored === 'refused') return true;
     // Meanwhile the person has said something: its answer shows what is.
     if (this.chat.status === 'submitted' || this.chat.status === 'streaming') return true;
     const mine = this.chat.messages.filter(({ role }) => role === 'user');
@@ -108,10 +109,12 @@ const notices: Readonly<Record<string, string>> = {
   LOUSHO_SESSION_AWAITING_APPROVAL: 'Something waits for your decision first.',
 };
 
-async function load(id: string): Promise<UIMessage[] | undefined> {
+/** `undefined`: the server is away. */
+async function load(id: string): Promise<UIMessage[] | 'refused' | undefined> {
   try {
-    const response = await fetch(`${API}/${id}`);
-    return response.ok ? ((await response.json()) as { messages: UIMessage[] }).messages : undefined;
+    const response = await fetch(`${API}/${encodeURIComponent(id)}`);
+    if (response.ok) return ((await response.json()) as { messages: UIMessage[] }).messages;
+    return response.status < 500 ? 'refused' : undefined;
   } catch {
     return undefined;
   }
