@@ -3,7 +3,7 @@ import type { Checkpoint, ModelUsage, RunUsage, SessionRecord } from '@lousho/co
 import { holderName, type JudgedLease } from './leases.ts';
 import { stateOf, statePiece, type RunState } from './run-state.ts';
 import { valueLines, type TimelineEntry } from './timeline.ts';
-import { accent, bad, dim, strong, warn, type Line, type Piece } from './terminal/styled-line.ts';
+import { accent, bad, dim, strong, warn, whole, type Line, type Piece } from './terminal/styled-line.ts';
 import { ago, count, thousands } from './terminal/words.ts';
 import type { WaitingApproval } from './waiting-approvals.ts';
 
@@ -157,7 +157,7 @@ function approvalOf(approval: WaitingApproval, { nowMs, width, command }: RunRep
     ...(kind === 'question'
       ? [command('approvals', 'approve', id, '--answer', '<text>')]
       : [command('approvals', 'approve', id), command('approvals', 'reject', id, '--note', '<why>')]
-    ).map((line): Line => ['  ', line]),
+    ).map((line): Line => ['  ', whole(line)]),
   ];
 }
 
@@ -207,5 +207,5 @@ function nextStep({ id, checkpoint, command }: RunReport, state: RunState): Next
 }
 
 function indented(line: string): Line {
-  return ['      ', line];
+  return ['      ', whole(line)];
 }

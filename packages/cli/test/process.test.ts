@@ -2,10 +2,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { lousho, startLousho } from './support/cli-process.ts';
 import { loushoOnTerminal, noPtyReason } from './support/pty.ts';
-import { newFolder, openShop, storeKinds } from './support/stores.ts';
+import { newFolder, openShop, storeKinds, type StoreKind } from './support/stores.ts';
 import { widthOf } from '../src/terminal/visible-text.ts';
 
 if (noPtyReason !== undefined) console.warn(`Tests on a terminal are left out: ${noPtyReason}.`);
@@ -44,7 +45,13 @@ describe.each(storeKinds)('on $name', (kind) => {
       );
       expect(ended).toBe(exitCode);
       const lines = screen.replaceAll(escapes, '').split('\n');
-      expect(lines.filter((line) => widthOf(line) > 50)).toEqual([]);
+      // What is there to be copied is whole.
+      const isCommand = (line: string) => line.trimStart().startsWith('lousho ');
+      expect(lines.filter((line) => widthOf(line) > 50 && !isCommand(line))).toEqual([]);
+      if (words === 'show order-7')
+        expect(lines.join('\n')).toMatch(
+          new RegExp(`approvals approve order-7\\.apr-\\S+ --store ${kind.spec}\n`),
+        );
       if (screen !== '') expect(screen).toMatch(escapes);
     },
   );
@@ -175,30 +182,49 @@ describe('with a configuration', () => {
   }, 120_000);
 });
 
+/** Changes a text that is in what is stored of this run alone. */
+function damage(kind: StoreKind, folder: string, id: string, from: string, to: string): void {
+  if (kind.name === 'file') {
+    const run = path.join(folder, 'runs', 'runs', id);
+    const log = path.join(run, fs.readdirSync(run).find((name) => name.endsWith('.jsonl')) ?? '');
+    const text = fs.readFileSync(log, 'utf8');
+    expect(text).toContain(from);
+    fs.writeFileSync(log, text.replace(from, to));
+    return;
+  }
+  const database = new Database(path.join(folder, 'runs.db'));
+  const update = database.prepare('UPDATE events SET data = replace(data, ?, ?) WHERE instr(data, ?)');
+  expect(update.run(from, to, from).changes).toBe(1);
+  database.close();
+}
+
 describe('when the store is damaged or in use', () => {
-  it('shows the damage as one run of many, and doctor finds it', async () => {
-    const [, kind] = storeKinds;
+  it.each(storeKinds)('shows damage as one run of many, and doctor finds it, on $name', async (kind) => {
     const folder = newFolder();
-    await openShop(kind!, folder);
-    const runs = path.join(folder, 'runs', 'runs', 'order-8');
-    const log = fs.readdirSync(runs).find((name) => name.endsWith('.jsonl')) ?? '';
-    const text = fs.readFileSync(path.join(runs, log), 'utf8');
-    fs.writeFileSync(
-      path.join(runs, log),
-      text.replace('Ship order 8.', 'Ship order 9.').replace('carrier', 'carrion'),
-    );
-    const args = ['--store', kind!.spec];
-    expect(lousho(['pending', ...args], { cwd: folder }).stdout).toMatch(/order-8 +damaged/);
+    await openShop(kind, folder);
+    damage(kind, folder, 'order-8', 'Ship order', 'Skip order');
+    const args = ['--store', kind.spec];
+    const list = lousho(['pending', ...args], { cwd: folder });
+    expect(list.stdout).toContain('order-7');
+    expect(list.stdout).toMatch(/order-8 +damaged/);
     const show = lousho(['show', 'order-8', ...args], { cwd: folder });
-    expect(show.exitCode).toBe(1);
+    expect({ exitCode: show.exitCode, stdout: show.stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(show.stderr).toContain('LOUSHO_CHECKPOINT_CORRUPT');
     const doctor = lousho(['doctor', ...args], { cwd: folder });
     expect(doctor.exitCode).toBe(1);
     expect(doctor.stdout).toContain('1 record is damaged: order-8');
   });
 
+  it.each(storeKinds)('finds damage in a run that is over with --deep, on $name', async (kind) => {
+    const folder = newFolder();
+    await openShop(kind, folder);
+    damage(kind, folder, 'order-9', 'What is order 9?', 'What is order 6?');
+    const { exitCode, stdout } = lousho(['doctor', '--deep', '--store', kind.spec], { cwd: folder });
+    expect(exitCode).toBe(1);
+    expect(stdout).toContain('1 record is damaged: order-9');
+  });
+
   it('reads a database that somebody writes to', async () => {
-    const { default: Database } = await import('better-sqlite3');
     const [kind] = storeKinds;
     const folder = newFolder();
     await openShop(kind!, folder);

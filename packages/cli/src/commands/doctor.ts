@@ -8,19 +8,24 @@ import { exitCodes, type ExitCode } from '../exit-codes.ts';
 import { bad, dim, good, strong, warn, type Line, type Piece } from '../terminal/styled-line.ts';
 import { count } from '../terminal/words.ts';
 
+interface DoctorOptions {
+  readonly deep?: boolean | undefined;
+}
+
 export function registerDoctor(cli: Cli): void {
   cli.program
     .command('doctor')
     .description('whether runtime, packages and store are as they have to be')
-    .action(cli.action((context) => runDoctor(context)));
+    .option('--deep', 'read everything that is stored, also what is over')
+    .action(cli.action((context, options: DoctorOptions) => runDoctor(context, options)));
 }
 
-async function runDoctor(context: Context): Promise<ExitCode> {
+async function runDoctor(context: Context, { deep = false }: DoctorOptions): Promise<ExitCode> {
   const { out } = context;
   const findings = [
     ...checkRuntime(process.versions.node),
     ...checkPackages(context.cwd),
-    ...(await checkStore(context)),
+    ...(await checkStore(context, { deep })),
   ];
   const wrong = findings.filter(({ level }) => level === 'wrong').length;
   if (out.json) await out.document({ healthy: wrong === 0, findings });

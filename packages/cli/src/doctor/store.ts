@@ -13,8 +13,13 @@ import { count } from '../terminal/words.ts';
 import { waitingApprovals } from '../waiting-approvals.ts';
 import type { Finding } from './finding.ts';
 
+export interface StoreChecks {
+  /** Whether to read everything. Else that is left to what is not over: it is what somebody waits for. */
+  readonly deep: boolean;
+}
+
 /** What a check throws is its finding: the others go on. */
-export async function checkStore(context: Context): Promise<Finding[]> {
+export async function checkStore(context: Context, { deep }: StoreChecks): Promise<Finding[]> {
   let opened: OpenedStore;
   try {
     opened = await context.openedStore();
@@ -25,7 +30,7 @@ export async function checkStore(context: Context): Promise<Finding[]> {
   const { store } = opened;
   const checks: readonly (readonly [Finding['topic'], () => Finding[] | Promise<Finding[]>])[] = [
     ['store', () => describeStore(opened, context)],
-    ['runs', async () => checkRuns(store, await listedRuns(context))],
+    ['runs', async () => checkRuns(store, await listedRuns(context), { context, deep })],
     ['approvals', async () => checkApprovals(store, context)],
     ['leases', async () => checkLeases(store, context)],
   ];
@@ -74,9 +79,18 @@ function claimsText({ leases, durable, consistency, history, list }: StoreClaims
 
 const survives = { power: 'a power cut', process: 'the death of a process', memory: 'nothing' } as const;
 
-async function checkRuns(store: AgentStore, runs: readonly ListedRun[]): Promise<Finding[]> {
+async function checkRuns(
+  store: AgentStore,
+  runs: readonly ListedRun[],
+  { context, deep }: StoreChecks & { readonly context: Context },
+): Promise<Finding[]> {
   const of = (state: ListedRun['state']) => runs.filter((run) => run.state === state);
-  const damaged = [...of('damaged'), ...(await damagedSessions(store))];
+  const suspects = runs.filter(({ status, state }) => state !== 'damaged' && (deep || status !== 'finished'));
+  const damaged = [
+    ...of('damaged'),
+    ...(await unreadable(suspects, ({ checkpointId }) => store.checkpoints?.load(checkpointId), context)),
+    ...(deep ? await damagedSessions(store, context) : []),
+  ];
   const [parked, failedRuns, waiting, interrupted] = [
     of('parked'),
     of('failed'),
@@ -118,18 +132,40 @@ async function checkRuns(store: AgentStore, runs: readonly ListedRun[]): Promise
   return findings;
 }
 
-/** A list of ids says nothing of damage: each record is read. */
-async function damagedSessions({ sessions }: AgentStore): Promise<{ readonly id: string }[]> {
-  const damaged: { readonly id: string }[] = [];
-  for (const id of (await sessions?.list?.()) ?? [])
+async function damagedSessions({ sessions }: AgentStore, context: Context): Promise<Named[]> {
+  const ids = (await sessions?.list?.()) ?? [];
+  return unreadable(
+    ids.map((id) => ({ id })),
+    ({ id }) => sessions?.load(id),
+    context,
+  );
+}
+
+interface Named {
+  readonly id: string;
+}
+
+/** A list reads the ends of a record only: what lies between shows when all of it is read. */
+async function unreadable<Item extends Named>(
+  items: readonly Item[],
+  load: (item: Item) => Promise<unknown> | undefined,
+  { out }: Context,
+): Promise<Item[]> {
+  const damaged: Item[] = [];
+  for (const [index, item] of items.entries()) {
+    if (index % PROGRESS_EVERY === 0) out.progress(`read ${index} of ${items.length}`);
     try {
-      await sessions?.load(id);
+      await load(item);
     } catch (error) {
       if (!(error instanceof SDKError) || error.code !== 'LOUSHO_CHECKPOINT_CORRUPT') throw error;
-      damaged.push({ id });
+      damaged.push(item);
     }
+  }
+  out.progress(undefined);
   return damaged;
 }
+
+const PROGRESS_EVERY = 100;
 
 async function checkApprovals(store: AgentStore, { nowMs }: Context): Promise<Finding[]> {
   const waiting = await waitingApprovals(store);
@@ -165,7 +201,7 @@ async function checkLeases(store: AgentStore, { nowMs }: Context): Promise<Findi
 
 const SHOWN_NAMES = 5;
 
-function names(records: readonly { readonly id: string }[]): string {
+function names(records: readonly Named[]): string {
   const shown = records.slice(0, SHOWN_NAMES).map(({ id }) => id);
   const more = records.length - shown.length;
   return more === 0 ? shown.join(', ') : `${shown.join(', ')} and ${more} more`;

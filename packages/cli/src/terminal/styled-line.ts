@@ -2,7 +2,7 @@
 import pc from 'picocolors';
 import { cutEnd, visible, widthOf } from './visible-text.ts';
 
-type Style = 'strong' | 'dim' | 'good' | 'warn' | 'bad' | 'accent';
+type Style = 'strong' | 'dim' | 'good' | 'warn' | 'bad' | 'accent' | 'whole';
 /** A piece of a line. A plain string has no colour. */
 export type Piece = string | { readonly text: string; readonly style: Style };
 export type Line = Piece | readonly Piece[];
@@ -13,6 +13,9 @@ export const good = (text: string): Piece => ({ text, style: 'good' });
 export const warn = (text: string): Piece => ({ text, style: 'warn' });
 export const bad = (text: string): Piece => ({ text, style: 'bad' });
 export const accent = (text: string): Piece => ({ text, style: 'accent' });
+
+/** Something to copy: never cut, so a terminal goes on in the next line. */
+export const whole = (text: string): Piece => ({ text, style: 'whole' });
 
 export interface RenderOptions {
   readonly colors: boolean;
@@ -26,9 +29,11 @@ export function renderLine(line: Line, { colors, width }: RenderOptions): string
   let rendered = '';
   let left = width;
   for (const piece of piecesOf(line)) {
-    const text = cutEnd(visible(textOfPiece(piece)), left);
-    left -= widthOf(text);
-    rendered += typeof piece === 'string' ? text : paint[piece.style](text);
+    const style = typeof piece === 'string' ? undefined : piece.style;
+    const shown = visible(textOfPiece(piece));
+    const text = style === 'whole' ? shown : cutEnd(shown, left);
+    left = Math.max(left - widthOf(text), 0);
+    rendered += style === undefined ? text : paint[style](text);
   }
   return rendered;
 }
@@ -63,5 +68,6 @@ function paints(colors: ReturnType<typeof pc.createColors>): {
     warn: colors.yellow,
     bad: colors.red,
     accent: colors.cyan,
+    whole: String,
   };
 }
