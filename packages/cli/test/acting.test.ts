@@ -143,6 +143,21 @@ describe.each(storeKinds)('on $name', (kind) => {
   });
 });
 
+it('decides for a run that is stored with its approval alone', async () => {
+  const [kind] = storeKinds;
+  if (kind === undefined) throw new Error('no store');
+  const shop = await givenShop(kind);
+  const store = kind.open(shop.folder);
+  const provider = mockModel([{ toolCalls: [{ name: 'charge_card', args: { cents: 3 } }] }]);
+  const inboxAlone = { ...(store.approvals && { approvals: store.approvals }) };
+  const paused = await createAgent({ name: 'shop', provider, tools: [charge], store: inboxAlone }).send('Go');
+  await store.close?.();
+  const id = paused.approvalId ?? '';
+  expect((await shop.run(['approvals', 'approve', id])).exitCode).toBe(0);
+  expect((await shop.run(['approvals', 'approve', id])).exitCode).toBe(3);
+  expect(shop.effects()).toEqual(['charge_card {"cents":3}']);
+});
+
 it('needs the agent of the configuration to continue a run, and says so', async () => {
   const [kind] = storeKinds;
   if (kind === undefined) throw new Error('no store');
@@ -175,6 +190,15 @@ it('refuses an agent that works on another store than the one that was looked in
   expect([shop.effects(), other.effects()]).toEqual([[], []]);
 });
 
+/** Only asked for here: the process that decides has its own. */
+const charge = defineTool({
+  name: 'charge_card',
+  description: 'charge_card',
+  input: { type: 'object' },
+  needsApproval: true,
+  execute: async () => null,
+});
+
 async function stored({ kind, folder }: ActingShop, id: string) {
   const store = kind.open(folder);
   const checkpoint = await store.checkpoints?.load(id);
@@ -185,13 +209,6 @@ async function stored({ kind, folder }: ActingShop, id: string) {
 async function waitOnTwo({ kind, folder }: ActingShop): Promise<void> {
   const store = kind.open(folder);
   const call = { name: 'charge_card', args: { cents: 1 } };
-  const charge = defineTool({
-    name: 'charge_card',
-    description: 'charge_card',
-    input: { type: 'object' },
-    needsApproval: true,
-    execute: async () => null,
-  });
   const provider = mockModel([{ toolCalls: [call, call] }]);
   await createAgent({ name: 'shop', provider, tools: [charge], store }).send('Go', { sessionId: 'both' });
   await store.close?.();

@@ -7,6 +7,7 @@ import { mockModel } from '@lousho/testing';
 import { describe, expect, it } from 'vitest';
 import type { Fixture } from '../src/fixture.ts';
 import { givenShop, waitingId, type ActingShop } from './support/acting-shop.ts';
+import { loushoOnTerminal, noPtyReason } from './support/pty.ts';
 import { newFolder, storeKinds, type StoreKind } from './support/stores.ts';
 
 const [sqlite, file] = storeKinds as [StoreKind, StoreKind];
@@ -134,7 +135,8 @@ describe.each(storeKinds)('on $name', (kind) => {
     expect((await shop.run(['copy', kind.spec, to.spec])).stdout).toBe(
       'copied 0 runs, 0 saves, 0 approvals, 0 sessions; 5 were there\n',
     );
-    // The copy is decided as the original would be.
+    expect((await shop.run(['copy', kind.spec, kind.spec])).exitCode).toBe(2);
+    // What happens to the copy does not happen to the original.
     const args = ['discard', 'order-8', '--yes', '--store', to.spec];
     expect((await shop.run(args)).exitCode).toBe(0);
     expect(await inStore(shop, contentOf)).toEqual(before);
@@ -235,6 +237,26 @@ it('gives up on a locked database with an error, and changes nothing', async () 
   lock.close();
   expect(Object.keys((await inStore(shop, contentOf)).runs)).toHaveLength(3);
 }, 120_000);
+
+it.skipIf(noPtyReason !== undefined)(
+  'asks a person on a terminal, and does nothing at no and at Ctrl-C',
+  async () => {
+    const shop = await givenShop(sqlite);
+    const before = await inStore(shop, contentOf);
+    const press = (key: string) =>
+      loushoOnTerminal(['discard', 'order-8'], {
+        cwd: shop.folder,
+        columns: 80,
+        answers: [{ when: 'order-8', press: key }],
+      });
+    expect(press('n').exitCode).toBe(1);
+    expect(press('\u0003').exitCode).toBe(130);
+    expect(await inStore(shop, contentOf)).toEqual(before);
+    expect(loushoOnTerminal(['export'], { cwd: shop.folder, columns: 80 }).exitCode).toBe(2);
+    expect(press('y').exitCode).toBe(0);
+    expect(Object.keys((await inStore(shop, contentOf)).runs).sort()).toEqual(['order-7', 'order-9']);
+  },
+);
 
 it('compares files alone, without a store', async () => {
   const folder = newFolder();

@@ -146,6 +146,14 @@ it('recovers until Ctrl-C', async () => {
   expect((await exit)[0]).toBe(130);
 });
 
+it('stops recovering when nobody reads what it finds', async () => {
+  const shop = await givenShop(sqlite);
+  const child = startLousho(['recover', '--json'], { cwd: shop.folder });
+  child.stdout.destroy();
+  expect((await once(child, 'exit'))[0]).toBe(0);
+  expect(shop.effects()).toHaveLength(1);
+});
+
 it('frees the run of a killed process at once, and that of a living one only by force', async () => {
   const shop = await givenShop(sqlite);
   const holder = sqlite.open(shop.folder);

@@ -62,7 +62,7 @@ async function decide(context: Context, decision: ApprovalDecision): Promise<Exi
 }
 
 async function waits(context: Context, { id, checkpointId }: ApprovalRecord): Promise<boolean> {
-  const run = await (await context.checkpoints()).load(checkpointId);
+  const run = await (await context.store()).checkpoints?.load(checkpointId);
   return run?.status === 'awaiting-approval' && run.approvalIds.includes(id);
 }
 

@@ -1,5 +1,6 @@
 /** `lousho export`: everything of a store as lines of JSON, or one run as a fixture for tests. */
 import type { AgentStore } from '@lousho/contract';
+import { CliError } from '../cli-error.ts';
 import type { Cli } from '../cli.ts';
 import type { Context } from '../context.ts';
 import { progressLine } from '../copy-report.ts';
@@ -24,13 +25,18 @@ export function registerExport(cli: Cli): void {
 }
 
 export async function exportAll(context: Context, { out, fixture }: ExportCommandOptions): Promise<ExitCode> {
-  const target = await outFile(context, out);
-  return fixture === undefined ? exportStoreTo(context, target) : exportFixture(context, fixture, target);
+  if (fixture !== undefined) return exportFixture(context, fixture, out);
+  if (out === undefined && context.out.isTerminal)
+    throw new CliError('LOUSHO_CLI_USAGE', 'An export is for a file or a pipe.', {
+      hint: 'Add --out <file>.',
+    });
+  return exportStoreTo(context, await outFile(context, out));
 }
 
-async function exportFixture(context: Context, id: string, target: OutFile): Promise<ExitCode> {
+async function exportFixture(context: Context, id: string, out: string | undefined): Promise<ExitCode> {
   const fixture = await fixtureFrom(context, id);
-  await target.write([`${JSON.stringify(fixture, undefined, 2)}\n`]);
+  if (out === undefined) await context.out.document(fixture);
+  else await (await outFile(context, out)).write([`${JSON.stringify(fixture, undefined, 2)}\n`]);
   context.out.note([
     good('✓ '),
     `${id}: ${count(fixture.script.length, 'response')} as a script for mockModel.`,

@@ -39,8 +39,8 @@ export async function recover(context: Context, options: RecoverOptions): Promis
   const tell = (told: Told): void => {
     counts[told.type] += 1;
     telling = telling.then(() => print(context, told));
-    // Whoever waits for the end hears of it.
-    telling.catch(() => undefined);
+    // Nobody reads any more, so nobody wants it to go on; whoever waits for the end hears why.
+    telling.catch(() => agents.forEach((agent) => void agent.shutdown()));
   };
   return whileExecuting(context, agents, async () => {
     const loops = agents.map((agent) =>
