@@ -11,7 +11,7 @@ import {
 export const FIXTURE_FORMAT = 1;
 
 /** A response as `mockModel` of `@lousho/testing` takes it. */
-export interface ScriptedResponse {
+interface ScriptedResponse {
   readonly text?: string;
   readonly reasoning?: string;
   readonly toolCalls?: readonly { readonly name: string; readonly args: JsonValue; readonly id: string }[];

@@ -35,13 +35,13 @@ export function registerApprovalDecisions(cli: Cli): void {
     .action(cli.action((context, id: string, options: DecideOptions) => reject(context, id, options)));
 }
 
-export async function approve(context: Context, id: string, options: ApproveOptions): Promise<ExitCode> {
+async function approve(context: Context, id: string, options: ApproveOptions): Promise<ExitCode> {
   const { args, answer, note, by } = options;
   const json = args === undefined ? undefined : jsonArgument(args, '--args', context.cwd);
   return decide(context, { id, approved: true, args: json, answer, note, by });
 }
 
-export async function reject(context: Context, id: string, { note, by }: DecideOptions): Promise<ExitCode> {
+async function reject(context: Context, id: string, { note, by }: DecideOptions): Promise<ExitCode> {
   return decide(context, { id, approved: false, note, by });
 }
 

@@ -16,7 +16,7 @@ export function registerCopy(cli: Cli): void {
 }
 
 /** Stop the agents of both before: what executes is left, and what changes behind the copy is not in it. */
-export async function copy(context: Context, from: string, to: string): Promise<ExitCode> {
+async function copy(context: Context, from: string, to: string): Promise<ExitCode> {
   const { out } = context;
   const source = await context.otherStore(from, { create: false });
   refuseSamePlace(context, source, to);

@@ -27,7 +27,7 @@ export function registerDemo(cli: Cli): void {
 }
 
 /** 1 when something is not as it must be. */
-export async function demo(context: Context, { keep = false, worker }: DemoOptions): Promise<ExitCode> {
+async function demo(context: Context, { keep = false, worker }: DemoOptions): Promise<ExitCode> {
   if (worker !== undefined) {
     await demoWorker(worker);
     return exitCodes.ok;

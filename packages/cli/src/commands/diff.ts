@@ -31,7 +31,7 @@ export function registerEval(cli: Cli): void {
     );
 }
 
-export async function diff(context: Context, a: string, b: string): Promise<ExitCode> {
+async function diff(context: Context, a: string, b: string): Promise<ExitCode> {
   const comparison = await compare(context, a, b);
   const { out } = context;
   if (out.json) await out.document(comparison);
@@ -40,7 +40,7 @@ export async function diff(context: Context, a: string, b: string): Promise<Exit
 }
 
 /** The machine output is `drift` of `compareTrajectories`, and nothing around it. */
-export async function evaluate(
+async function evaluate(
   context: Context,
   committed: string,
   current: string,

@@ -21,7 +21,7 @@ export function registerDiscard(cli: Cli): void {
     .action(cli.action((context, id: string) => discard(context, id)));
 }
 
-export async function discard(context: Context, typed: string): Promise<void> {
+async function discard(context: Context, typed: string): Promise<void> {
   const store = await context.store();
   const { id, kind, standing } = await findDoomed(store, typed);
   const what = kind === 'session' ? `the unfinished turn of session "${id}"` : `run "${id}"`;

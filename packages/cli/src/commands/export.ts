@@ -24,7 +24,7 @@ export function registerExport(cli: Cli): void {
     .action(cli.action((context, options: ExportCommandOptions) => exportAll(context, options)));
 }
 
-export async function exportAll(context: Context, { out, fixture }: ExportCommandOptions): Promise<ExitCode> {
+async function exportAll(context: Context, { out, fixture }: ExportCommandOptions): Promise<ExitCode> {
   if (fixture !== undefined) return exportFixture(context, fixture, out);
   if (out === undefined && context.out.isTerminal)
     throw new CliError('LOUSHO_CLI_USAGE', 'An export is for a file or a pipe.', {

@@ -26,7 +26,7 @@ export function registerFork(cli: Cli): void {
     .action(cli.action((context, id: string, options: ForkCommandOptions) => fork(context, id, options)));
 }
 
-export async function fork(context: Context, id: string, options: ForkCommandOptions): Promise<void> {
+async function fork(context: Context, id: string, options: ForkCommandOptions): Promise<void> {
   const store = await context.store();
   const { fromStep, newId: newSessionId } = options;
   const patch = patchOf(context, options);

@@ -16,7 +16,7 @@ export function registerImport(cli: Cli): void {
 }
 
 /** All of it is read and checked before anything is stored; from stdin (`-`) it is checked as it comes. */
-export async function importFile(context: Context, name: string): Promise<ExitCode> {
+async function importFile(context: Context, name: string): Promise<ExitCode> {
   const { out } = context;
   const { checkExport, importStore } = await import('@lousho/store-kit');
   const text = textOf(context, name);

@@ -16,7 +16,7 @@ export function registerInit(cli: Cli): void {
 }
 
 /** Files are written when all may be; what is there and the same is left as it is. */
-export async function init(context: Context): Promise<void> {
+async function init(context: Context): Promise<void> {
   const { cwd, out } = context;
   const isTypeScript = fs.existsSync(path.join(cwd, 'tsconfig.json'));
   const files = initFiles(isTypeScript ? 'ts' : 'mjs');

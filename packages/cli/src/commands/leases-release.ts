@@ -24,7 +24,7 @@ export function registerLeasesRelease(cli: Cli): void {
 }
 
 /** Of a stale lease, as the next process would take it; nobody who lives loses a run without `--force`. */
-export async function release(
+async function release(
   context: Context,
   typed: string,
   { force = false }: ReleaseOptions,

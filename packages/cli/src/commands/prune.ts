@@ -23,7 +23,7 @@ export function registerPrune(cli: Cli): void {
     .action(cli.action((context, options: PruneCommandOptions) => prune(context, options)));
 }
 
-export async function prune(context: Context, options: PruneCommandOptions): Promise<void> {
+async function prune(context: Context, options: PruneCommandOptions): Promise<void> {
   const { olderThan: olderThanMs, status: statuses, dryRun = false } = options;
   const pruneStore = await pruning(context);
   const request = { olderThanMs, statuses };

@@ -30,7 +30,7 @@ type Told =
   | { readonly type: 'failed'; readonly run: PendingRun | undefined; readonly error: unknown };
 
 /** 1 when a run or a look at the store failed. */
-export async function recover(context: Context, options: RecoverOptions): Promise<ExitCode> {
+async function recover(context: Context, options: RecoverOptions): Promise<ExitCode> {
   const agents = await chosenAgents(context);
   const { once = false, every: intervalMs, concurrency } = options;
   const counts = { recovered: 0, failed: 0 };

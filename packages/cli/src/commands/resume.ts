@@ -12,7 +12,7 @@ export function registerResume(cli: Cli): void {
     .action(cli.action((context, id: string) => resume(context, id)));
 }
 
-export async function resume(context: Context, typed: string): Promise<ExitCode> {
+async function resume(context: Context, typed: string): Promise<ExitCode> {
   const found = await findRun(await context.store(), typed);
   const { id } = found;
   if (found.type === 'session') return nothingLeft(context, `Session "${id}" has no unfinished turn`);

@@ -28,7 +28,7 @@ export function registerVerifyStore(cli: Cli): void {
 }
 
 /** 1 when a promise is broken. */
-export async function verifyStore(
+async function verifyStore(
   context: Context,
   file: string,
   { only }: VerifyOptions,
