@@ -1,5 +1,5 @@
 /** Server-sent events, as they are read: whoever goes away stops nothing but his own reading. */
-import type { Clock } from '@lousho/contract';
+import { platformClock, type Clock } from '@lousho/contract';
 
 const encoder = new TextEncoder();
 
@@ -12,13 +12,13 @@ export interface EventStreamOptions<Value> {
   readonly headers?: { readonly [name: string]: string };
   /** Behind the last one. */
   readonly end?: string;
-  /** Of the signs of life that readers pass over. Default: there are none. */
+  /** Of the signs of life, which readers pass over. Default: the platform's. */
   readonly clock?: Clock;
 }
 
 export function eventStream<Value>(
   values: AsyncIterable<Value>,
-  { encode, headers = {}, end, clock }: EventStreamOptions<Value>,
+  { encode, headers = {}, end, clock = platformClock }: EventStreamOptions<Value>,
 ): Response {
   const source = values[Symbol.asyncIterator]();
   let coming: Promise<IteratorResult<Value>> | undefined;
@@ -48,11 +48,7 @@ export function eventStream<Value>(
 }
 
 /** `undefined` when it is long in coming. */
-async function withinTime<Result>(
-  coming: Promise<Result>,
-  clock: Clock | undefined,
-): Promise<Result | undefined> {
-  if (clock === undefined) return coming;
+async function withinTime<Result>(coming: Promise<Result>, clock: Clock): Promise<Result | undefined> {
   let cancelTimer = (): void => undefined;
   const waited = new Promise<undefined>((resolve) => {
     cancelTimer = clock.setTimer(() => resolve(undefined), SIGN_OF_LIFE_MS, { keepAlive: false });
