@@ -1,5 +1,5 @@
 // `npm run release:check`: does with a copy of the checkout what a release does, up to a registry on loopback, and then what the users of
-// each package do. Takes about ten minutes, and most of a gigabyte of the temporary folder meanwhile.
+// each package do. Takes ten minutes to half an hour, and most of a gigabyte of the temporary folder meanwhile.
 //
 //   --only core,cli    tries these packages alone (all are published)
 //   --json FILE        writes the results there, too
