@@ -71,7 +71,9 @@ function stepLines(
   options: TimelineOptions,
 ): Line[] {
   const note = options.stepNote?.(step);
-  const title: Line = [strong(`step ${step}`), dim(note === undefined ? '' : `  ${note}`)];
+  // Steps of earlier runs in the conversation are not counted by this one.
+  const name = step >= 1 ? `step ${step}` : 'earlier step';
+  const title: Line = [strong(name), dim(note === undefined ? '' : `  ${note}`)];
   const left = [...results];
   return [
     title,

@@ -82,6 +82,22 @@ next  A person decides; when the last decision is made, the run goes on.
     expect((await run('show', 'chat')).stdout).toMatch(/^chat  session at rest\n.*1 turn[^]*Hello Ada\./);
   });
 
+  it('shows the conversation before a turn when it is asked for, and counts the steps of the turn', async () => {
+    const own = newFolder();
+    const store = kind.open(own);
+    const charge = { toolCalls: [{ name: 'charge_card', args: { cents: 1 } }] };
+    const session = shop(store, ['Hello Ada.', charge], clock).session({ id: 'talk' });
+    await session.send('Hello.');
+    await session.send('Charge a cent.');
+    await store.close?.();
+    const show = async (...args: string[]) =>
+      (await runCli(['show', 'talk', ...args, '--store', kind.spec], { cwd: own, clock })).stdout;
+    const titles = (text: string) => text.match(/^(?:input|(?:earlier )?step.*)$/gm);
+    expect(titles(await show())).toEqual(['input', 'step 1  just now']);
+    expect(await show()).toContain('… 2 messages of the conversation before');
+    expect(titles(await show('--all'))).toEqual(['input', 'earlier step', 'input', 'step 1  just now']);
+  });
+
   it.each(['order-70', 'Order-7', 'no such run', '\u001b[31m', '..', 'x'.repeat(400)])(
     'says that there is no run %j',
     async (id) => {
