@@ -1,5 +1,7 @@
 /** One request to a remote agent until it is answered: a lost connection, a busy conversation and a restart are waited out. */
 import { SDKError, type RemoteTask } from '@lousho/contract';
+import { textOf } from './request-body.ts';
+import { BodyTooLarge } from './responses.ts';
 
 export type Reply =
   /** `undefined` where there is nothing to say. */
@@ -33,6 +35,8 @@ const LONGEST_DELAY_MS = 30_000;
 const LONGEST_RETRY_AFTER_MS = 3_600_000;
 /** A connection that stood so long was one: platforms end those on which nothing is said for minutes. */
 const CONTACT_MS = 30_000;
+/** It says the whole conversation each time. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /** Of servers in front of the agent, or of one that restarts. */
 const passing: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504]);
@@ -79,14 +83,20 @@ export class RemoteRoutes {
       body === undefined
         ? { headers }
         : { headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) };
+    const tooMuch = new AbortController();
     let response: Response;
     let text: string;
     try {
       // A moved agent is moved in the options: tokens are not carried to where somebody points to.
-      const init = { method, signal, redirect: 'manual' as const, ...sent };
+      const signals = AbortSignal.any([signal, tooMuch.signal]);
+      const init = { method, signal: signals, redirect: 'manual' as const, ...sent };
       response = await this.#options.fetch(`${this.#options.url}/${path}`, init);
-      text = await response.text();
+      text = await textOf(response, MAX_ANSWER_BYTES);
     } catch (cause) {
+      if (cause instanceof BodyTooLarge) {
+        tooMuch.abort(cause);
+        return { type: 'refused', status: 200, code: 'ANSWER_TOO_LARGE', message: cause.message };
+      }
       return this.#unanswered('could not be reached', MOST_UNREACHED, { cause });
     }
     return this.#read(response, text);
@@ -96,7 +106,7 @@ export class RemoteRoutes {
     const { status } = response;
     const json = jsonIn(text);
     if (response.ok)
-      return json === undefined && text !== ''
+      return json === undefined && status !== 204
         ? this.#unanswered('answered with what is no JSON', MOST_FAILURES, { status })
         : { type: 'done', body: json };
     const { code, message } = errorIn(json);

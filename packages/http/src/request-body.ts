@@ -21,7 +21,7 @@ export function bodyReader(maxBodyBytes = 20 * 1024 * 1024): (request: Request) 
 }
 
 /** Counted as it comes: who sends it may be a stranger, and what it says of its length may be wrong. */
-async function textOf({ body }: Request, maxBodyBytes: number): Promise<string> {
+export async function textOf({ body }: Request | Response, maxBodyBytes: number): Promise<string> {
   if (body === null) return '';
   const decoder = new TextDecoder();
   let text = '';

@@ -356,17 +356,31 @@ describe('a remote agent that is hard to reach', () => {
       'LOUSHO_PROVIDER_ERROR',
       4,
     ],
+    ['says nothing', 200, undefined, 'what is no JSON', 4],
     ['talks about something else', 200, { hello: 'world' }, 'gave an answer that is none', 1],
   ])('that %s fails the task with what it said', async (_what, status, body, says, requests) => {
     const world = givenRemote(['Never.']);
     const lead = givenLead(world, [give(), 'I could not.']);
-    world.fail(() => Response.json(body, { status }));
+    world.fail(() => (body === undefined ? new Response('', { status }) : Response.json(body, { status })));
     const result = await letPass(world.clock, lead.send('go', { sessionId }));
     expect(taskResult(result)).toMatchObject({
       code: 'LOUSHO_REMOTE_FAILED',
       error: expect.stringContaining(says),
     });
     expect(world.sent).toHaveLength(requests);
+  });
+
+  it('that never stops talking fails the task', async () => {
+    const world = givenRemote(['Never.']);
+    const megabyte = new Uint8Array(1024 * 1024).fill(32);
+    const endless = () => new ReadableStream({ pull: (controller) => controller.enqueue(megabyte) });
+    world.fail(() => new Response(endless()));
+    const result = await letPass(
+      world.clock,
+      givenLead(world, [give(), 'I could not.']).send('go', { sessionId }),
+    );
+    expect(taskResult(result)).toMatchObject({ code: 'LOUSHO_REMOTE_FAILED' });
+    expect(world.sent).toHaveLength(1);
   });
 
   it('that says nonsense about its costs costs nothing for that', async () => {

@@ -18,7 +18,7 @@ export type Loss = 'request' | 'answer' | 'line';
 
 type Failure = Loss | Response | undefined;
 
-export interface Sent {
+interface Sent {
   readonly method: string;
   /** Below the base. */
   readonly path: string;
