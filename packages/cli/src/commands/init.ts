@@ -33,7 +33,7 @@ async function init(context: Context): Promise<void> {
   if (changed.length === 0) out.note('Everything is there.');
   const agent = files[0]?.name ?? '';
   out.note(dim('Next:'));
-  out.note('  npm install @lousho/core @lousho/store-file @lousho/testing zod');
+  out.note('  npm install @lousho/cli @lousho/core @lousho/store-file @lousho/testing zod');
   out.note(`  ${isTypeScript ? 'npx tsx' : 'node'} ${agent}`);
   out.note('  npx lousho pending');
 }

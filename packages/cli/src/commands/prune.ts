@@ -4,7 +4,6 @@ import { InvalidArgumentError } from 'commander';
 import { CliError } from '../cli-error.ts';
 import { durationMs, type Cli } from '../cli.ts';
 import type { Context } from '../context.ts';
-import { good } from '../terminal/styled-line.ts';
 import { count, duration } from '../terminal/words.ts';
 
 interface PruneCommandOptions {
@@ -36,7 +35,6 @@ async function prune(context: Context, options: PruneCommandOptions): Promise<vo
   if (out.json) return out.document({ ...result, dryRun });
   if (isNothing(result)) return out.note(`There is nothing ${age}.`);
   await out.lines([`${dryRun ? 'would remove' : 'removed'} ${words(result)}`]);
-  if (!dryRun) out.note(good('✓'));
 }
 
 async function pruning(context: Context): Promise<(options: PruneOptions) => Promise<PruneResult>> {

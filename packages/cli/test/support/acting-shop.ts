@@ -1,7 +1,9 @@
 /** The shop of `stores.ts` with a configuration beside it, whose agent can go on; what its tools did is written down. */
+import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
-import { lousho } from './cli-process.ts';
+import { text } from 'node:stream/consumers';
+import { lousho, startLousho } from './cli-process.ts';
 import { runCli, type CliResult, type RunCliOptions } from './run-cli.ts';
 import { newFolder, openShop, type StoreKind } from './stores.ts';
 
@@ -12,6 +14,8 @@ export interface ActingShop {
   run(args: readonly string[], options?: RunCliOptions): Promise<CliResult>;
   /** In a process of its own. */
   start(args: readonly string[]): CliResult;
+  /** The same, beside others. */
+  begin(args: readonly string[]): Promise<CliResult>;
   /** Names of the tools that did something, in their order. */
   effects(): readonly string[];
 }
@@ -26,8 +30,18 @@ export async function givenShop(kind: StoreKind): Promise<ActingShop> {
     kind,
     run: (args, options) => runCli(args, { cwd: folder, ...options }),
     start: (args) => lousho(args, { cwd: folder }),
+    begin: (args) => ended(startLousho(args, { cwd: folder })),
     effects: () => (fs.existsSync(log) ? fs.readFileSync(log, 'utf8').trim().split('\n') : []),
   };
+}
+
+async function ended(child: ReturnType<typeof startLousho>): Promise<CliResult> {
+  const [stdout, stderr, [exitCode]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit') as Promise<[number]>,
+  ]);
+  return { exitCode, stdout, stderr };
 }
 
 /** A folder of a user who has installed the packages. */
