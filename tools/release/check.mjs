@@ -62,8 +62,7 @@ async function prepareRelease() {
     await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: import.meta.dirname });
   await copyCheckout(root, copy);
   // A reserved name that leads nowhere, in the copy alone.
-  if (readManifest(copy).repository === undefined)
-    nameRepository(copy, 'git+https://example.invalid/lousho.git');
+  if (!isNamed) nameRepository(copy, 'git+https://example.invalid/lousho.git');
   say('raising versions');
   await run('npx', ['changeset', 'version'], { cwd: copy });
   setExampleRanges(copy);
@@ -80,8 +79,7 @@ async function publish() {
       const found = await run('npm', ['view', `${name}@${manifest.version}`, 'version'], { cwd: copy });
       if (found.trim() !== manifest.version)
         throw new Error(`The registry has no ${name}@${manifest.version}.`);
-      if (/^0\.0\.|^[1-9]/.test(manifest.version))
-        throw new Error(`${manifest.version} is no version of a first release.`);
+      if (manifest.version === '0.0.0') throw new Error('No changeset releases it.');
     });
 }
 
@@ -126,7 +124,7 @@ async function tryNode(name, place, program, node) {
 
 async function tryExample(name) {
   const place = { copy, folder: path.join(work, 'examples'), registry };
-  await report.try(`examples/${name}`, 'install', () => startExample(name, place));
+  await report.try(`examples/${name}`, 'start', () => startExample(name, place));
 }
 
 /* ── What is told ── */
