@@ -30,7 +30,7 @@ export async function main(args: readonly string[], io: Io): Promise<ExitCode> {
   }
 }
 
-export function ownVersion(): string {
+function ownVersion(): string {
   const { version } = createRequire(import.meta.url)('../package.json') as { readonly version: string };
   return version;
 }

@@ -1,4 +1,5 @@
 /** The built `lousho` as people and scripts run it. */
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -61,10 +62,7 @@ describe('with a configuration', () => {
   const folder = newFolder();
   beforeAll(async () => {
     await openShop(storeKinds[0]!, folder);
-    fs.symlinkSync(
-      fileURLToPath(new URL('../../../node_modules', import.meta.url)),
-      path.join(folder, 'node_modules'),
-    );
+    linkPackages(folder);
   });
   const write = (name: string, text: string) => fs.writeFileSync(path.join(folder, name), text);
 
@@ -182,6 +180,12 @@ describe('with a configuration', () => {
   }, 120_000);
 });
 
+/** As if it had installed them. */
+function linkPackages(folder: string): void {
+  const installed = fileURLToPath(new URL('../../../node_modules', import.meta.url));
+  fs.symlinkSync(installed, path.join(folder, 'node_modules'));
+}
+
 /** Changes a text that is in what is stored of this run alone. */
 function damage(kind: StoreKind, folder: string, id: string, from: string, to: string): void {
   if (kind.name === 'file') {
@@ -222,6 +226,30 @@ describe('when the store is damaged or in use', () => {
     const { exitCode, stdout } = lousho(['doctor', '--deep', '--store', kind.spec], { cwd: folder });
     expect(exitCode).toBe(1);
     expect(stdout).toContain('1 record is damaged: order-9');
+  });
+
+  it.each(storeKinds)('tells that the process of a run died, on $name', async (kind) => {
+    const folder = newFolder();
+    await openShop(kind, folder);
+    linkPackages(folder);
+    const opens = {
+      sqlite: `new (await import('@lousho/store-sqlite')).SqliteStore('runs.db')`,
+      file: `(await import('@lousho/store-file')).fileStore('runs')`,
+    }[kind.name];
+    const dies = `const store = ${opens};
+      await store.checkpoints.acquireLease('order-8', 'owner', 3_600_000);
+      process.kill(process.pid, 'SIGKILL');`;
+    const { signal } = spawnSync(process.execPath, ['--input-type=module', '-e', dies], { cwd: folder });
+    expect(signal).toBe('SIGKILL');
+    const args = ['--store', kind.spec];
+    const leases = lousho(['leases', 'list', ...args, '--json'], { cwd: folder });
+    expect(JSON.parse(leases.stdout)).toMatchObject([{ id: 'order-8', state: 'stale', isHolderGone: true }]);
+    expect(lousho(['show', 'order-8', ...args], { cwd: folder }).stdout).toMatch(
+      /^order-8 {2}failed\n[^]*lease +process \d+ on this machine is gone/,
+    );
+    const doctor = lousho(['doctor', ...args], { cwd: folder });
+    expect(doctor.stdout).toContain('1 process died with a run: order-8');
+    expect(doctor.exitCode).toBe(0);
   });
 
   it('reads a database that somebody writes to', async () => {

@@ -24,11 +24,7 @@ export function registerLeasesRelease(cli: Cli): void {
 }
 
 /** Of a stale lease, as the next process would take it; nobody who lives loses a run without `--force`. */
-async function release(
-  context: Context,
-  typed: string,
-  { force = false }: ReleaseOptions,
-): Promise<void> {
+async function release(context: Context, typed: string, { force = false }: ReleaseOptions): Promise<void> {
   const checkpoints = await context.checkpoints();
   const id = await leaseIdOf(context, typed);
   const held = await checkpoints.heldLeases?.();

@@ -28,11 +28,7 @@ export function registerVerifyStore(cli: Cli): void {
 }
 
 /** 1 when a promise is broken. */
-async function verifyStore(
-  context: Context,
-  file: string,
-  { only }: VerifyOptions,
-): Promise<ExitCode> {
+async function verifyStore(context: Context, file: string, { only }: VerifyOptions): Promise<ExitCode> {
   const subject = await loadSubject(path.resolve(context.cwd, file), file);
   const { out } = context;
   const results: RuleResult[] = [];
