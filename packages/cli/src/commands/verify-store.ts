@@ -111,12 +111,13 @@ function groupLines(name: string, { results }: ConformanceReport): readonly Line
   return [
     [failed.length === 0 ? good('✓ ') : bad('✗ '), name, `  ${counts}`, dim(`  ${duration(tookMs)}`)],
     ...[...reasons].map((reason) => dim(`    ${reason}`)),
-    ...failed.flatMap(({ failure }) => [
-      '',
-      ...(failure?.message ?? '').split('\n').map((line) => `    ${line}`),
-      '',
-    ]),
+    ...failed.flatMap(({ failure }) => ['', ...indented(failure?.message ?? '')]),
+    ...(failed.length === 0 ? [] : ['']),
   ];
+}
+
+function indented(text: string): readonly Line[] {
+  return text.split('\n').map((line) => `    ${line}`);
 }
 
 function resultDocument({ rule, outcome, reason, failure, durationMs }: RuleResult): object {
