@@ -6,6 +6,7 @@ import { item, menu } from './menu.mjs';
 
 const site = path.resolve(import.meta.dirname, '..');
 const root = path.resolve(site, '../..');
+
 /** @type {import('vitepress').UserConfig} */
 export default {
   title: 'Lousho',

@@ -11,12 +11,20 @@ import { linkTo } from './addresses.mjs';
 /** A plug-in of markdown-it. */
 export function linksToPages(md, root) {
   md.core.ruler.after('inline', 'links-to-pages', ({ tokens, env }) => {
-    const page = env.realPath ?? env.path;
-    for (const token of tokens.flatMap(({ children }) => children ?? [])) {
-      if (token.type === 'link_open') changeLink(token, page, root);
-    }
-    for (const { children } of tokens) closeAsOpened(children ?? []);
+    for (const { children } of tokens) changeLinks(children ?? [], env.realPath ?? env.path, root);
   });
+}
+
+function changeLinks(tokens, page, root) {
+  const opened = [];
+  for (const token of tokens) {
+    if (token.type === 'link_open') {
+      changeLink(token, page, root);
+      opened.push(token);
+    } else if (token.type === 'link_close' && opened.pop().tag === 'span') {
+      [token.type, token.tag] = ['span_close', 'span'];
+    }
+  }
 }
 
 function changeLink(token, page, root) {
@@ -30,25 +38,10 @@ function changeLink(token, page, root) {
   const isPage = file.endsWith('.md') && !file.startsWith('.') && !/^tools\/(?!docs-site\/api\/)/.test(file);
   if (isPage) token.attrSet('href', linkTo(file) + (hash === undefined ? '' : `#${hash}`));
   else if (process.env.DOCS_SOURCE_URL) token.attrSet('href', `${process.env.DOCS_SOURCE_URL}/${file}`);
-  else [token.tag, token.attrs] = ['span', [['title', file]]];
+  else [token.type, token.tag, token.attrs] = ['span_open', 'span', [['title', file]]];
 }
 
 function pageFor(found) {
   const readme = path.join(found, 'README.md');
   return statSync(found).isDirectory() && existsSync(readme) ? readme : found;
-}
-
-/** What was opened as a span is closed as one. */
-function closeAsOpened(children) {
-  const open = [];
-  for (const token of children) {
-    if (token.type === 'link_open') open.push(token);
-    if (token.type !== 'link_close') continue;
-    const { tag } = open.pop();
-    token.tag = tag;
-  }
-  for (const token of children) {
-    if (token.type === 'link_open' && token.tag === 'span') token.type = 'text_span_open';
-    if (token.type === 'link_close' && token.tag === 'span') token.type = 'text_span_close';
-  }
 }
