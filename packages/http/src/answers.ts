@@ -4,7 +4,7 @@ import { AnswerChunks, chunksOf, endOf } from './answer-chunks.ts';
 import { begunRun } from './begun-run.ts';
 import { ReplayLog } from './replay-log.ts';
 import { errorTextOf } from './responses.ts';
-import { lastAnswerIn } from './transcript-ui.ts';
+import { answerId, lastAnswerIn } from './transcript-ui.ts';
 import type { UIChunk, UIMessage } from './ui-messages.ts';
 
 /** Of one chat. */
@@ -23,8 +23,10 @@ export interface Answer {
 
 /** What the run goes on with. */
 export interface Begin {
-  /** Of the message as the page that asks knows it. Default: by the transcript. */
-  readonly messageId?: string;
+  /** Of the message as the page that asks knows it. Default: by the number of user messages. */
+  readonly messageId?: string | undefined;
+  /** What the page that asks has, and how many of them are new. */
+  readonly userMessages?: { readonly shown: number; readonly said: number };
   /** The conversation with its unfinished turn, as it was before the run. */
   readonly before: readonly Message[];
   /** The conversation as it is stored now. */
@@ -106,12 +108,14 @@ export class Answers {
 
 /** The message that the run writes, with what there is of it. */
 async function messageOf(
-  { messageId, before, committed }: Begin,
+  { messageId, userMessages = { shown: 0, said: 0 }, before, committed }: Begin,
   begun: AgentEvent | undefined,
 ): Promise<UIMessage> {
   const isNew = begun?.type === 'run.start' && !begun.resumed;
   // Nothing was left to execute: it only says what the turn came to.
   const messages = begun === undefined ? await committed() : before;
-  const last = lastAnswerIn(messages);
-  return { id: messageId ?? last.id, role: 'assistant', parts: isNew ? [] : last.parts };
+  const stored = messages.filter(({ role }) => role === 'user').length + (isNew ? userMessages.said : 0);
+  // What failed before anything was stored stays on the page: no id of this page comes twice.
+  const id = messageId ?? answerId(Math.max(userMessages.shown, stored));
+  return { id, role: 'assistant', parts: isNew ? [] : lastAnswerIn(messages).parts };
 }

@@ -1,6 +1,6 @@
 /** A chat for the AI SDK's `useChat`: its requests come in, the agent's sessions are what they mean. */
 import { platformClock, requireKnownOptions, type Clock, type OptionNames } from '@lousho/contract';
-import type { Agent, SessionOptions } from '@lousho/core';
+import type { Agent } from '@lousho/core';
 import { guard, type Authorize } from './authorize.ts';
 import { readChatRequest } from './chat-request.ts';
 import { Chats } from './chats.ts';
@@ -13,8 +13,6 @@ export interface ChatHandlerOptions {
   readonly authorize: Authorize;
   /** Where the handler is mounted. Default `'/api/chat'`. */
   readonly basePath?: string | undefined;
-  /** What a message does that comes during a turn of this process. Default `'wait'`. */
-  readonly turnPolicy?: SessionOptions['turnPolicy'];
   /** Keeps a platform from ending the process while an answer is made, for example `ctx.waitUntil` of a Worker. */
   readonly waitUntil?: ((work: Promise<void>) => void) | undefined;
   /** Of a request's body; a page posts its whole conversation each time. Default 20 MiB (20,971,520). */
@@ -28,7 +26,6 @@ export interface ChatHandlerOptions {
 const everyOption: OptionNames<ChatHandlerOptions> = {
   authorize: true,
   basePath: true,
-  turnPolicy: true,
   waitUntil: true,
   maxBodyBytes: true,
   onError: true,
@@ -42,11 +39,11 @@ const everyOption: OptionNames<ChatHandlerOptions> = {
  */
 export function createChatHandler(agent: Agent, options: ChatHandlerOptions): Handler {
   requireKnownOptions('', options, everyOption);
-  const { basePath = '/api/chat', turnPolicy, waitUntil = () => undefined, clock = platformClock } = options;
+  const { basePath = '/api/chat', waitUntil = () => undefined, clock = platformClock } = options;
   const onError = reporter(options.onError);
   const readBody = bodyReader(options.maxBodyBytes);
   const allowed = guard(options.authorize);
-  const chats = new Chats(agent, { turnPolicy, waitUntil, onError, clock });
+  const chats = new Chats(agent, { waitUntil, onError, clock });
   return router(
     [
       {

@@ -1,13 +1,14 @@
 /** What `useChat` posts: checked, and cut down to what a client may say. The transcript of the server is the truth. */
 import { ConfigurationError, type UserMessage, type UserPart } from '@lousho/contract';
 import { refuse, requireObject, type JsonFields } from './request-body.ts';
-import { answerId } from './transcript-ui.ts';
 
 export interface ChatRequest {
   readonly chatId: string;
   readonly trigger: 'submit-message' | 'regenerate-message';
-  /** Of the message that the answer goes into, as this page knows it. */
-  readonly messageId: string;
+  /** Of the newest message. */
+  readonly lastId: string | undefined;
+  /** How many there are of the user; fewer than the conversation has when a page posts its newest alone. */
+  readonly userMessages: number;
   /** What the user said behind the last answer, oldest first. */
   readonly said: readonly { readonly id: string; readonly message: UserMessage }[];
   /** Every decision that the page knows of, old ones too. */
@@ -36,11 +37,8 @@ export function readChatRequest({ id, messages, trigger = 'submit-message' }: Js
   return {
     chatId: id,
     trigger,
-    // An answer that failed before anything was stored stays on the page: no id of this page comes twice.
-    messageId:
-      said.length === 0 && typeof last?.['id'] === 'string'
-        ? last['id']
-        : answerId(given.filter(({ role }) => role === 'user').length),
+    lastId: typeof last?.['id'] === 'string' ? last['id'] : undefined,
+    userMessages: given.filter(({ role }) => role === 'user').length,
     said,
     decisions: given.flatMap(decisionsIn),
   };

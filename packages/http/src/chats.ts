@@ -8,7 +8,7 @@ import {
   type ErrorCode,
   type Principal,
 } from '@lousho/contract';
-import type { Agent, AgentSession, PendingRun, SessionOptions } from '@lousho/core';
+import type { Agent, AgentSession, PendingRun } from '@lousho/core';
 import { Answers, ownPart, restOf, type Answer, type Begin } from './answers.ts';
 import type { ChatRequest, PageDecision } from './chat-request.ts';
 import { eventStream } from './event-stream.ts';
@@ -19,7 +19,6 @@ import type { UIChunk } from './ui-messages.ts';
 import { watchAnswer } from './watched-answer.ts';
 
 export interface ChatsOptions {
-  readonly turnPolicy: SessionOptions['turnPolicy'];
   readonly waitUntil: (work: Promise<void>) => void;
   /** Does not throw. */
   readonly onError: (error: unknown) => void;
@@ -106,7 +105,7 @@ export class Chats {
   }
 
   async #send(
-    { chatId, messageId, said, trigger }: ChatRequest,
+    { chatId, userMessages, said, trigger }: ChatRequest,
     principal: Principal | undefined,
   ): Promise<Answer> {
     if (trigger === 'regenerate-message')
@@ -121,7 +120,8 @@ export class Chats {
         inputId,
         ...(principal === undefined ? undefined : { principal }),
       });
-      return this.#begin(session, run, { messageId, before, isShown: false });
+      const counts = { shown: userMessages, said: said.length };
+      return this.#begin(session, run, { userMessages: counts, before, isShown: false });
     };
     try {
       return await start();
@@ -135,7 +135,7 @@ export class Chats {
 
   /** A page says old decisions again: those that nothing waits for are left out. The last one goes on with the run. */
   async #decide(
-    { chatId, messageId, decisions }: ChatRequest,
+    { chatId, lastId, decisions }: ChatRequest,
     principal: Principal | undefined,
   ): Promise<Answer> {
     const open = await this.agent.approvals.list({ sessionId: chatId });
@@ -150,7 +150,7 @@ export class Chats {
       return { id, approved, ...(reason === undefined ? undefined : words), ...decidedBy(principal) };
     };
     for (const decision of given.slice(0, -1)) await this.agent.approvals.resolve(decide(decision));
-    return this.#decideLast(chatId, decide(last), { messageId });
+    return this.#decideLast(chatId, decide(last), { messageId: lastId });
   }
 
   async #decideLast(
@@ -222,7 +222,7 @@ export class Chats {
   }
 
   #session(id: string): AgentSession {
-    return this.agent.session({ id, turnPolicy: this.options.turnPolicy });
+    return this.agent.session({ id });
   }
 }
 

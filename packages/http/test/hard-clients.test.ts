@@ -83,6 +83,38 @@ it('runs a call once that two pages approve at one moment; a third that comes wh
   expect(ran).toHaveBeenCalledTimes(1);
 });
 
+it('answers a message that another tab sends during an answer behind that answer', async () => {
+  const slow = slowLookTool();
+  const provider = mockModel([{ toolCalls: [{ name: 'look' }] }, 'Sunny.', 'Oslo, too.']);
+  const { api, agent } = await serveChat({ provider, tools: [slow.tool] });
+  const send = async (text: string, id: string): Promise<string> =>
+    (await fetch(api, { method: 'POST', body: JSON.stringify(said(text, { id })) })).text();
+  const first = send('Weather?', 'm1');
+  await slow.begun;
+  const second = send('And in Oslo?', 'm2');
+  // It has arrived, and waits: what the server says to a third request comes behind it.
+  await (await fetch(`${api}/chat`)).text();
+  slow.goOn();
+  expect(await first).toContain('Sunny.');
+  expect(await second).toContain('"messageId":"assistant-2"');
+  const roles = (await agent.session({ id: 'chat' }).messages()).map(({ role }) => role);
+  expect(roles).toEqual(['user', 'assistant', 'tool', 'assistant', 'user', 'assistant']);
+});
+
+it('gives each answer an id of its own on a page that posts its newest message alone', async () => {
+  const { api } = await serveChat({ provider: mockModel(['One.', 'Two.', 'Three.']) });
+  const idOf = async (text: string, id: string): Promise<unknown> => {
+    const response = await fetch(api, { method: 'POST', body: JSON.stringify(said(text, { id })) });
+    return /"messageId":"([^"]*)"/.exec(await response.text())?.[1];
+  };
+  const ids = [await idOf('1', 'm1'), await idOf('2', 'm2'), await idOf('3', 'm3')];
+  expect(ids).toEqual(['assistant-1', 'assistant-2', 'assistant-3']);
+  // Posted again, it is the same one.
+  expect(await idOf('3', 'm3')).toBe('assistant-3');
+  const { messages } = (await (await fetch(`${api}/chat`)).json()) as { messages: { id: string }[] };
+  expect(messages.map(({ id }) => id).filter((id) => id.startsWith('assistant'))).toEqual(ids);
+});
+
 /* ── Answers that are over ── */
 
 async function givenAnswerThatAPageSawTheMiddleOf() {
