@@ -158,7 +158,8 @@ describe('with a configuration', () => {
     );
     // The end of a line is ours, and \\r that of a line of a terminal.
     const raw = new RegExp('[\\u0000-\\u0009\\u000b-\\u001f\\u007f-\\u009f\\u202e]');
-    const colors = new RegExp('\u001b\\[[0-9;]*m', 'g');
+    // Colours, and what a line of progress wipes itself with.
+    const ours = new RegExp('\u001b\\[[0-9;]*m|\\r\u001b\\[K', 'g');
     for (const words of [
       'pending',
       'show any',
@@ -175,7 +176,7 @@ describe('with a configuration', () => {
       expect(`${stdout}${stderr}`, words).not.toMatch(raw);
       if (noPtyReason !== undefined) continue;
       const { screen } = loushoOnTerminal(args, { cwd: folder, columns: 70 });
-      expect(screen.replaceAll(colors, ''), words).not.toMatch(raw);
+      expect(screen.replaceAll(ours, ''), words).not.toMatch(raw);
     }
   }, 120_000);
 });
