@@ -19,6 +19,5 @@ const { passed, results } = await check({
 });
 
 for (const { failure } of results) if (failure) console.log(`${failure.message}\n`);
-const count = (wanted: string) => results.filter(({ outcome }) => outcome === wanted).length;
-console.log(`${count('passed')} passed, ${count('failed')} failed, ${count('skipped')} not claimed`);
+console.log(passed ? 'It keeps every promise that it claims.' : 'It breaks a promise.');
 process.exitCode = passed ? 0 : 1;
