@@ -156,6 +156,18 @@ it('decides for a run that is stored with its approval alone', async () => {
   expect(shop.effects()).toEqual(['charge_card {"cents":3}']);
 });
 
+it('decides by the run, also when nothing of it is in the inbox any more', async () => {
+  const [kind] = storeKinds;
+  if (kind === undefined) throw new Error('no store');
+  const shop = await givenShop(kind);
+  const id = await waitingId(shop);
+  const store = kind.open(shop.folder);
+  await store.approvals?.delete(id);
+  await store.close?.();
+  expect(await shop.run(['approvals', 'approve', id])).toMatchObject({ exitCode: 0, stdout: 'Charged.\n' });
+  expect(shop.effects()).toHaveLength(1);
+});
+
 it('needs the agent of the configuration to continue a run, and says so', async () => {
   const [kind] = storeKinds;
   if (kind === undefined) throw new Error('no store');

@@ -1,5 +1,10 @@
 /** `lousho approvals approve` and `reject`: a person decides, once, and the run goes on when nothing else waits. */
-import { checkpointIdOfApproval, type ApprovalDecision, type ApprovalRecord } from '@lousho/contract';
+import {
+  checkpointIdOfApproval,
+  type ApprovalDecision,
+  type ApprovalRecord,
+  type Checkpoint,
+} from '@lousho/contract';
 import type { Agent } from '@lousho/core';
 import type { Cli } from '../cli.ts';
 import type { Context } from '../context.ts';
@@ -48,11 +53,11 @@ async function reject(context: Context, id: string, { note, by }: DecideOptions)
 /** Whether it can still be decided is for the agent to say, under the lease of the run. */
 async function decide(context: Context, decision: ApprovalDecision): Promise<ExitCode> {
   const { id, approved } = decision;
-  const record = await loadRecord(context, id);
-  const agent = record === undefined ? await anyAgent(context) : await context.agent(record.agentName);
-  const known = await agent.approvals.get(id);
-  if (record === undefined) requireSameStore(known === undefined);
-  else if (await waits(context, record)) requireSameStore(known?.runId === record.runId);
+  const { record, run } = await findApproval(context, id);
+  const agentName = record?.agentName ?? run?.agentName;
+  const agent = agentName === undefined ? await anyAgent(context) : await context.agent(agentName);
+  if (record !== undefined && run?.status === 'awaiting-approval' && run.approvalIds.includes(id))
+    requireSameStore((await agent.approvals.get(id))?.runId === run.runId);
   return whileExecuting(context, [agent], async () => {
     const result = await agent.approvals.resolve(decision);
     const what = record === undefined ? id : record.toolName;
@@ -61,20 +66,23 @@ async function decide(context: Context, decision: ApprovalDecision): Promise<Exi
   });
 }
 
-async function waits(context: Context, { id, checkpointId }: ApprovalRecord): Promise<boolean> {
-  const run = await (await context.store()).checkpoints?.load(checkpointId);
-  return run?.status === 'awaiting-approval' && run.approvalIds.includes(id);
-}
-
-/** Nothing waits under this id, so nothing will run: each agent can say why. */
-async function anyAgent(context: Context): Promise<Agent> {
-  const [first] = (await context.agents()).values();
-  return first ?? context.agent();
+interface FoundApproval {
+  readonly record: ApprovalRecord | undefined;
+  /** The run that waits for it, or waited. */
+  readonly run: Checkpoint | undefined;
 }
 
 /** People paste ids: one that never was one is the agent's to refuse. */
-async function loadRecord(context: Context, id: string): Promise<ApprovalRecord | undefined> {
-  const { approvals } = await context.store();
-  if (checkpointIdOfApproval(id) === undefined) return undefined;
-  return (await approvals?.load(id)) ?? undefined;
+async function findApproval(context: Context, id: string): Promise<FoundApproval> {
+  const { approvals, checkpoints } = await context.store();
+  const checkpointId = checkpointIdOfApproval(id);
+  if (checkpointId === undefined) return { record: undefined, run: undefined };
+  const record = (await approvals?.load(id)) ?? undefined;
+  return { record, run: (await checkpoints?.load(checkpointId)) ?? undefined };
+}
+
+/** Nothing is stored under this id, so nothing will run: each agent can say why. */
+async function anyAgent(context: Context): Promise<Agent> {
+  const [first] = (await context.agents()).values();
+  return first ?? context.agent();
 }

@@ -23,9 +23,13 @@ async function resume(context: Context, typed: string): Promise<ExitCode> {
   const kind = found.kind === 'session' ? 'session' : 'run';
   const agent = await context.agent(found.kind === 'child' ? undefined : checkpoint.agentName);
   return whileExecuting(context, [agent], async () => {
-    const pending = await agent.pending();
-    const isSame = (runId: string | undefined) => found.kind === 'child' || runId === checkpoint.runId;
-    requireSameStore(pending.some(({ sessionId, runId }) => sessionId === id && isSame(runId)));
+    const store = await context.checkpoints();
+    // A store that cannot be listed cannot be asked.
+    if (store.list !== undefined || store.listHeaders !== undefined) {
+      const pending = await agent.pending();
+      const isSame = (runId: string | undefined) => found.kind === 'child' || runId === checkpoint.runId;
+      requireSameStore(pending.some(({ sessionId, runId }) => sessionId === id && isSame(runId)));
+    }
     const result = await agent.resume(id, { kind });
     if (result === null) return nothingLeft(context, `"${id}" was finished meanwhile`);
     return printResult(context, id, result);
