@@ -52,7 +52,6 @@ describe('every code', () => {
       'LOUSHO_CONFIG_INVALID',
       'LOUSHO_CONFIG_RESOLVER_FAILED',
       'LOUSHO_PROVIDER_ERROR',
-      'LOUSHO_REMOTE_FAILED',
       'LOUSHO_SCHEDULE_INVALID',
       'LOUSHO_SCHEDULE_RUN_INCOMPLETE',
     ]);
@@ -67,6 +66,7 @@ describe('every code', () => {
       'LOUSHO_STORE_READ_FAILED',
       'LOUSHO_STORE_WRITE_FAILED',
       'LOUSHO_PROVIDER_ERROR',
+      'LOUSHO_REMOTE_FAILED',
       'LOUSHO_SCHEDULE_RUN_INCOMPLETE',
     ]);
   });
