@@ -43,7 +43,7 @@ function openStates(table) {
     });
     // Streamed, because only then the state can be had while it runs.
     run = await runner.run(agent, await startOf(agent), { maxTurns: task.turns + 2, stream: true });
-    for await (const _event of run);
+    await run.toStream().pipeTo(new WritableStream());
     await run.completed;
     save('finished');
     requireDone(run.finalOutput);
