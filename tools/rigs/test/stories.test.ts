@@ -13,6 +13,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 
 const root = path.resolve(import.meta.dirname, '../../..');
 const run = promisify(execFile);
+/** npm links no command that was not built yet when it installed. */
+const lousho = path.join(root, 'packages/cli/dist/bin.js');
 
 describe.each(['start'])('docs/%s.md', async (name) => {
   /** Below the root, where `@lousho/...` is what each package publishes. */
@@ -47,7 +49,7 @@ function timeless(text: string): string {
 
 /** What a command prints, also when it ends with an error or is killed. */
 async function outputOf(command: string, cwd: string): Promise<string> {
-  const [file = '', ...args] = command.split(' ');
+  const [file = '', ...args] = command.replace(/^npx lousho /, `node ${lousho} `).split(' ');
   const { FORCE_COLOR: _colours, ...env } = process.env;
   try {
     return (await run(file, args, { cwd, env: { ...env, NO_COLOR: '1' } })).stdout;
