@@ -10,14 +10,9 @@ export {
   type ApprovalStore,
   type ApprovalDecision,
 } from './approval.ts';
-export {
-  nextEvent,
-  foldEvents,
-  historyOf,
-  headerFromEvent,
-  type LogEvent,
-  type SharedPrefix,
-} from './checkpoint-log.ts';
+export type { LogEvent } from './checkpoint-log.ts';
+export { nextEvent, type SharedPrefix } from './next-event.ts';
+export { foldEvents, historyOf, headerFromEvent } from './fold-events.ts';
 export {
   CHECKPOINT_VERSION,
   checkpointHeader,

@@ -1,18 +1,16 @@
 /** Files that are there whole or not at all, and stay after a power cut: what the store does with a file system, step by step. */
 import path from 'node:path';
-import { platformClock, type Ids } from '@lousho/contract';
+import type { Ids } from '@lousho/contract';
 import { whenAnswered, type Answer } from './answer.ts';
+import { CLAIM_SUFFIX, publishByClaim } from './claimed-name.ts';
 import { codeOf, isMissing, isOutOfDescriptors, isTransient } from './file-errors.ts';
 import type { FileStat, FileSystem, OpenMode } from './file-system.ts';
 
 const TEMP_PREFIX = '.tmp-';
-const CLAIM_SUFFIX = '.claim';
 /** A write takes milliseconds; what is older belongs to a process that died. */
 const TEMP_LIFE_MS = 60 * 60_000;
 /** Together about 1.3 seconds, as long as scanners hold a file. */
 const RETRY_DELAYS_MS = [10, 20, 40, 80, 160, 320, 640];
-/** How long one process may take between claiming a name and using it, where there are no links. */
-const CLAIM_LIFE_MS = 60_000;
 
 export type Published =
   | 'made'
@@ -142,7 +140,7 @@ export class Disk {
         if (isMissing(error)) return 'gone';
         throw error;
       }
-      return this.#publishWithoutLinks(temp, target);
+      return publishByClaim(this, temp, target);
     }
     await this.removeQuietly(temp);
     return 'made';
@@ -275,43 +273,6 @@ export class Disk {
     } catch (error) {
       if (codeOf(error) === 'ENOTDIR' || isMissing(error)) return undefined;
       throw error;
-    }
-  }
-
-  /**
-   * exFAT and its like have no links, and a rename takes away what was there. So the name is claimed first, by a file beside it, and only
-   * whoever made that one may rename.
-   */
-  async #publishWithoutLinks(temp: string, target: string): Promise<Published> {
-    const claim = target + CLAIM_SUFFIX;
-    const beganAtMs = platformClock.wallMs();
-    try {
-      await this.fs.close(await this.open(claim, 'new'));
-    } catch (error) {
-      await this.removeQuietly(temp);
-      if (isMissing(error)) return 'gone';
-      if (codeOf(error) !== 'EEXIST') throw error;
-      const stat = await this.statIfThere(claim);
-      // Its process died between claim and rename: that takes microseconds.
-      if (stat !== undefined && stat.ageMs > CLAIM_LIFE_MS) await this.removeQuietly(claim);
-      return 'taken';
-    }
-    try {
-      if ((await this.statIfThere(target)) !== undefined) {
-        await this.removeQuietly(temp);
-        return 'taken';
-      }
-      if (platformClock.wallMs() - beganAtMs > CLAIM_LIFE_MS / 2) {
-        await this.removeQuietly(temp);
-        return 'gone';
-      }
-      await this.replace(temp, target);
-      return 'made';
-    } catch (error) {
-      if (isMissing(error)) return 'gone';
-      throw error;
-    } finally {
-      await this.removeQuietly(claim);
     }
   }
 
