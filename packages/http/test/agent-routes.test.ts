@@ -4,8 +4,7 @@ import { memoryStore } from '@lousho/store-memory';
 import { mockModel } from '@lousho/testing';
 import { expect, it } from 'vitest';
 import { createAgentRoutes, type Access, type AgentRoutesOptions } from '../src/index.ts';
-import { deferred } from './support/served.ts';
-import { refundTool } from './support/tools.ts';
+import { endlessTool, refundTool } from './support/tools.ts';
 
 function given(options: Partial<AgentRoutesOptions> = {}, tools: readonly Tool[] = []) {
   const { ran, tool } = refundTool();
@@ -124,21 +123,10 @@ it('asks who may decide with the session that the call belongs to', async () => 
 it.each(['application/json', 'text/event-stream'])(
   'stops what it executes for a session (%s), and says what that had spent',
   async (accept) => {
-    const begun = deferred();
-    const slow = defineTool({
-      name: 'refund',
-      description: 'Takes long.',
-      input: { type: 'object' },
-      execute: (_args, { signal }) => {
-        begun.resolve();
-        return new Promise((_resolve, reject) => {
-          signal.addEventListener('abort', () => reject(signal.reason as Error));
-        });
-      },
-    });
+    const { tool: slow, begun } = endlessTool('refund');
     const { agent, ask } = given({}, [slow]);
     const sending = ask('POST', 'sessions/order-7/messages', { input: 'Refund.' }, { accept });
-    await begun.promise;
+    await begun;
     expect(await (await ask('POST', 'sessions/other/stop')).json()).toEqual({ stopped: false });
     expect(await (await ask('POST', 'sessions/order-7/stop')).json()).toMatchObject({
       stopped: true,

@@ -16,6 +16,7 @@ import {
   sessionId,
   taskResult,
 } from './support/remote-world.ts';
+import { endlessTool } from './support/tools.ts';
 
 describe('a task for a remote agent', () => {
   it('is worked on there, and comes back with its answer and with what it cost', async () => {
@@ -399,23 +400,12 @@ describe('a remote agent that is hard to reach', () => {
 
 describe('a lead that is stopped', () => {
   it('stops the remote, and counts what that had spent', async () => {
-    const begun = deferred();
-    const slow = defineTool({
-      name: 'slow',
-      description: 'Slow.',
-      input: { type: 'object' },
-      execute: (_args, { signal }) => {
-        begun.resolve();
-        return new Promise((_resolve, reject) =>
-          signal.addEventListener('abort', () => reject(signal.reason as Error)),
-        );
-      },
-    });
+    const { tool: slow, begun } = endlessTool('slow');
     const world = givenRemote([{ toolCalls: [{ name: 'slow' }] }, 'Never.'], { tools: [slow] });
     const lead = givenLead(world, [give(), 'Never.']);
     const stop = new AbortController();
     const sending = lead.send('go', { sessionId, signal: stop.signal });
-    await begun.promise;
+    await begun;
     stop.abort();
     const result = await letPass(world.clock, sending, 10);
     expect(result).toMatchObject({
@@ -458,22 +448,11 @@ describe('a lead that is stopped', () => {
   });
 
   it('hears of a remote that somebody stopped there', async () => {
-    const begun = deferred();
-    const slow = defineTool({
-      name: 'slow',
-      description: 'Slow.',
-      input: { type: 'object' },
-      execute: (_args, { signal }) => {
-        begun.resolve();
-        return new Promise((_resolve, reject) =>
-          signal.addEventListener('abort', () => reject(signal.reason as Error)),
-        );
-      },
-    });
+    const { tool: slow, begun } = endlessTool('slow');
     const world = givenRemote([{ toolCalls: [{ name: 'slow' }] }, 'Never.'], { tools: [slow] });
     const lead = givenLead(world, [give(), 'All done.']);
     const sending = lead.send('go', { sessionId });
-    await begun.promise;
+    await begun;
     const path = world.sent[0]?.path.replace('/messages', '/stop') ?? '';
     await world.fetch(`http://far.example/agent/${path}`, { method: 'POST' });
     const result = await sending;

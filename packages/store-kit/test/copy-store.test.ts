@@ -17,9 +17,9 @@ import { SqliteStore } from '@lousho/store-sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { copyStore, encryptedStore, type CopyProgress } from '../src/index.ts';
 import { testKey } from './support/keys.ts';
-import { SAVES, contentOf, fill, givenStore, waiting } from './support/filled-store.ts';
+import { SAVES, contentOf, fill, givenStore } from './support/filled-store.ts';
 import { notStores } from './support/not-stores.ts';
-import { approvalRecord, inProgress, nextStep, says, sessionRecord } from './support/records.ts';
+import { approvalRecord, inProgress, nextStep, says, sessionRecord, waiting } from './support/records.ts';
 import { textStore, threeMethodStore } from './support/text-store.ts';
 
 const [oldKey, newKey] = [testKey('2025-07'), testKey('2026-01')];

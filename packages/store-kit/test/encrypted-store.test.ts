@@ -16,7 +16,7 @@ import { encryptedStore, type SealingKey } from '../src/index.ts';
 import { sealedStore } from '../src/encrypted-store.ts';
 import { testKey } from './support/keys.ts';
 import { notStores } from './support/not-stores.ts';
-import { approvalRecord, inProgress, nextStep, says, sessionRecord } from './support/records.ts';
+import { approvalRecord, inProgress, nextStep, says, sessionRecord, waiting } from './support/records.ts';
 import { textStore, threeMethodStore } from './support/text-store.ts';
 
 const [oldKey, newKey] = [testKey('2025-07'), testKey('2026-01')];
@@ -39,13 +39,13 @@ describe('the store below', () => {
     const below = memoryStore();
     const sealed = encryptedStore(below, [newKey]);
     const approvalId = 'order-7.apr-run00001-1-0';
-    const waiting = awaiting(approvalId);
-    await sealed.checkpoints.save('order-7', waiting);
+    const paused = waiting(approvalId);
+    await sealed.checkpoints.save('order-7', paused);
     await sealed.approvals.save(approvalRecord(approvalId, { sessionId: 'chat-1' }));
     const [header] = await below.checkpoints.listHeaders({ status: 'awaiting-approval' });
     expect(header?.header).toMatchObject({
       stepIndex: 1,
-      savedAt: waiting.savedAt,
+      savedAt: paused.savedAt,
       approvalIds: [approvalId],
     });
     expect(await sealed.approvals.list({ sessionId: 'chat-1' })).toHaveLength(1);
@@ -388,24 +388,6 @@ async function saveEverything(store: AgentStore): Promise<void> {
   await store.checkpoints?.save('order-7', nextStep(inProgress(), 'a secret more'));
   await store.approvals?.save(approvalRecord('a-1', { snapshot: { checkpoints: [] } }));
   await store.sessions?.saveIfRevision(sessionRecord('chat-1'), 0);
-}
-
-function awaiting(approvalId: string): Checkpoint {
-  const { status: _status, lastError: _error, ...rest } = inProgress();
-  const approval = {
-    id: approvalId,
-    kind: 'tool',
-    toolCallId: 'c',
-    argsHash: '',
-    createdAt: rest.savedAt,
-  } as const;
-  return {
-    ...rest,
-    status: 'awaiting-approval',
-    approvals: [approval],
-    approvalId,
-    approvalIds: [approvalId],
-  };
 }
 
 function finished(before: ReturnType<typeof inProgress>): Checkpoint {

@@ -2,26 +2,15 @@
 //
 // Started with one argument in JSON: `{ storeKind, storeFolder, logPath, steps }`. Each tool that begins is one line of the log. Says
 // `working` when the run is about to begin, then `{ type: 'ended', result }`.
-import fs from 'node:fs';
-import { createAgent, defineTool } from '@lousho/core';
+import { createAgent } from '@lousho/core';
 import { mockModel } from '@lousho/testing';
+import { loggedTool } from './logged-tool.mjs';
 import { openStore } from './open-store.mjs';
 
 const { storeKind, storeFolder, logPath, steps } = JSON.parse(process.argv[2]);
 const store = openStore({ kind: storeKind, folder: storeFolder });
 
-const tool = (name, needsApproval) =>
-  defineTool({
-    name,
-    description: name,
-    input: { type: 'object' },
-    needsApproval,
-    async execute(_args, ctx) {
-      fs.appendFileSync(logPath, `${name} ${ctx.idempotencyKey}\n`);
-      await new Promise((resolve) => setTimeout(resolve, 3));
-      return `${name} done`;
-    },
-  });
+const tool = (name, needsApproval) => loggedTool(name, { logPath, needsApproval, takesMs: 3 });
 const calls = (...names) => ({ toolCalls: names.map((name) => ({ name })), delayMs: 2 });
 const tasks = (...agents) => ({
   toolCalls: agents.map((agent) => ({ name: 'task', args: { agent, prompt: 'Work.' } })),

@@ -2,28 +2,17 @@
 //
 // Started with one argument in JSON: `{ storeKind, storeFolder, logPath, port }`. Each tool that begins is one line of the log. Says
 // `{ type: 'serving', port }`; a port of 0 is any that is free.
-import fs from 'node:fs';
 import { createServer } from 'node:http';
-import { createAgent, defineTool } from '@lousho/core';
+import { createAgent } from '@lousho/core';
 import { createAgentRoutes } from '@lousho/http';
 import { nodeListener } from '@lousho/http/node';
 import { mockModel } from '@lousho/testing';
+import { loggedTool } from './logged-tool.mjs';
 import { openStore } from './open-store.mjs';
 
 const { storeKind, storeFolder, logPath, port } = JSON.parse(process.argv[2]);
 
-const tool = (name, needsApproval) =>
-  defineTool({
-    name,
-    description: name,
-    input: { type: 'object' },
-    needsApproval,
-    async execute(_args, ctx) {
-      fs.appendFileSync(logPath, `${name} ${ctx.idempotencyKey}\n`);
-      await new Promise((resolve) => setTimeout(resolve, 30));
-      return `${name} done`;
-    },
-  });
+const tool = (name, needsApproval) => loggedTool(name, { logPath, needsApproval, takesMs: 30 });
 const calls = (...names) => ({ toolCalls: names.map((name) => ({ name })), delayMs: 20 });
 const agent = createAgent({
   name: 'cashier',

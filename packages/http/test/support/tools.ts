@@ -21,6 +21,23 @@ export function lookTool(execute = async (): Promise<string> => 'sunny') {
   return defineTool({ name: 'look', description: 'Looks.', input: z.object({}), execute });
 }
 
+/** Takes until its run is stopped, once it has begun. */
+export function endlessTool(name: string) {
+  const begun = deferred();
+  const tool = defineTool({
+    name,
+    description: 'Takes long.',
+    input: { type: 'object' },
+    execute: (_args, { signal }) => {
+      begun.resolve();
+      return new Promise((_resolve, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason as Error)),
+      );
+    },
+  });
+  return { tool, begun: begun.promise };
+}
+
 /** Takes until it is told to go on, once it has begun. */
 export function slowLookTool() {
   const begun = deferred();

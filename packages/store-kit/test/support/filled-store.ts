@@ -1,7 +1,7 @@
 /** A store with everything that there is to copy, and what a store holds, to compare. */
 import type { AgentStore, Checkpoint, FullAgentStore } from '@lousho/contract';
 import { memoryStore } from '@lousho/store-memory';
-import { approvalRecord, inProgress, nextStep, sessionRecord } from './records.ts';
+import { approvalRecord, inProgress, nextStep, sessionRecord, waiting } from './records.ts';
 
 /** Of each of the two runs with a history. */
 export const SAVES = 4;
@@ -28,24 +28,6 @@ export async function fill(store: AgentStore): Promise<void> {
   await store.checkpoints?.save('chat-1.turn-3', waiting('a-1'));
   await store.approvals?.save(approvalRecord('a-1', { sessionId: 'chat-1', checkpointId: 'chat-1.turn-3' }));
   await store.sessions?.saveIfRevision(sessionRecord('chat-1'), 0);
-}
-
-export function waiting(approvalId: string): Checkpoint {
-  const { status: _status, lastError: _error, ...rest } = inProgress();
-  const approval = {
-    id: approvalId,
-    kind: 'tool',
-    toolCallId: 'c',
-    argsHash: '',
-    createdAt: rest.savedAt,
-  } as const;
-  return {
-    ...rest,
-    status: 'awaiting-approval',
-    approvals: [approval],
-    approvalId,
-    approvalIds: [approvalId],
-  };
 }
 
 export async function contentOf({ checkpoints, approvals, sessions }: AgentStore) {

@@ -5,6 +5,7 @@ import {
   deepFreeze,
   emptyUsage,
   type ApprovalRecord,
+  type Checkpoint,
   type InProgressCheckpoint,
   type Message,
   type SessionRecord,
@@ -91,4 +92,23 @@ export function sessionRecord(id: string, fields: Partial<SessionRecord> = {}): 
     savedAt: START,
     ...fields,
   });
+}
+
+/** Of a run that waits for a person. */
+export function waiting(approvalId: string): Checkpoint {
+  const { status: _status, lastError: _error, ...rest } = inProgress();
+  const approval = {
+    id: approvalId,
+    kind: 'tool',
+    toolCallId: 'c',
+    argsHash: '',
+    createdAt: rest.savedAt,
+  } as const;
+  return {
+    ...rest,
+    status: 'awaiting-approval',
+    approvals: [approval],
+    approvalId,
+    approvalIds: [approvalId],
+  };
 }
