@@ -1,5 +1,5 @@
 /** Services that speak plain JSON to an agent. */
-import { createAgent, defineTool, type Tool } from '@lousho/core';
+import { createAgent, type Tool } from '@lousho/core';
 import { memoryStore } from '@lousho/store-memory';
 import { mockModel } from '@lousho/testing';
 import { expect, it } from 'vitest';
