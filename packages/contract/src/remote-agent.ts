@@ -1,6 +1,7 @@
 /** An agent elsewhere that works on tasks, as the executor sees it. How it is reached is no matter of the executor: `@lousho/http` has one. */
 import type { ApprovalDecision, ApprovalRequest } from './approval.ts';
 import type { SDKError } from './errors.ts';
+import type { Clock } from './ports.ts';
 import type { ReachedLimit, RunEnd } from './run.ts';
 import type { DelegatedUsage } from './usage.ts';
 
@@ -20,8 +21,7 @@ export interface RemoteTask {
   readonly decisions: readonly ApprovalDecision[];
   /** Aborts when nobody waits for the answer any more. The remote is not stopped by that. */
   readonly signal: AbortSignal;
-  /** Never goes back. */
-  monotonicMs(): number;
+  readonly clock: Pick<Clock, 'monotonicMs' | 'setTimer'>;
   /** Before it is asked again: resolves after this time, or when the signal aborts. `attempt`: from 1. */
   pause(delayMs: number, attempt: number, why: SDKError): Promise<void>;
 }

@@ -58,7 +58,7 @@ async function taskOf(run: Run): Promise<RemoteTask> {
     decisions: decisionsIn(messages.slice(runInput.start)),
     // At the first reason to stop, a shutdown too: the remote works on, and whoever goes on asks again.
     signal: stop.requested,
-    monotonicMs: () => stop.clock.monotonicMs(),
+    clock: stop.clock,
     async pause(delayMs, attempt, why) {
       run.events.emit('provider.retry', { attempt, delayMs, error: errorEvent(why) });
       await run.sleep(delayMs);

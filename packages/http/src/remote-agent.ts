@@ -93,7 +93,7 @@ class AgentBehindRoutes implements RemoteAgent {
   }
 
   async stop(task: RemoteTask) {
-    const reply = await this.#routes.tryOnce(task.signal, 'POST', `sessions/${task.sessionId}/stop`);
+    const reply = await this.#routes.tryOnce(task, 'POST', `sessions/${task.sessionId}/stop`);
     return reply?.type === 'done' ? usageIn(reply.body) : undefined;
   }
 

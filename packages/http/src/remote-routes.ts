@@ -17,6 +17,11 @@ export interface RoutesOptions {
   readonly fetch: typeof fetch;
 }
 
+interface Answer {
+  readonly response: Response;
+  readonly text: string;
+}
+
 /** No answer. `mostInARow`: how many of them are borne before it is given up. */
 interface Unanswered {
   readonly type: 'unanswered';
@@ -33,6 +38,11 @@ const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 30_000;
 /** What a remote asks for is heeded up to here. */
 const LONGEST_RETRY_AFTER_MS = 3_600_000;
+/**
+ * A request that is not answered by then is made again. What works for longer is joined or found busy; and a `fetch` may lose a request
+ * without a word: that of Node 20.20 does, now and then, when the server dies, and its promise never settles.
+ */
+const ANSWER_WITHIN_MS = 60_000;
 /** A connection that stood so long was one: platforms end those on which nothing is said for minutes. */
 const CONTACT_MS = 30_000;
 /** It says the whole conversation each time. */
@@ -54,12 +64,12 @@ export class RemoteRoutes {
   async ask(task: RemoteTask, method: 'GET' | 'POST', path: string, body?: object): Promise<Reply> {
     let inARow = 0;
     for (let attempt = 1; ; attempt += 1) {
-      const startedMs = task.monotonicMs();
-      const reply = await this.#once(task.signal, method, path, body);
+      const startedMs = task.clock.monotonicMs();
+      const reply = await this.#once(task, method, path, body);
       if (reply.type !== 'unanswered') return reply;
       const { error, mostInARow, retryAfterMs } = reply;
       if (task.signal.aborted) throw error;
-      inARow = task.monotonicMs() - startedMs >= CONTACT_MS ? 1 : inARow + 1;
+      inARow = task.clock.monotonicMs() - startedMs >= CONTACT_MS ? 1 : inARow + 1;
       if (inARow > mostInARow) throw error;
       const delayMs = Math.min(FIRST_DELAY_MS * 2 ** (inARow - 1), LONGEST_DELAY_MS);
       await task.pause(retryAfterMs ?? delayMs, attempt, error);
@@ -67,13 +77,13 @@ export class RemoteRoutes {
   }
 
   /** For what matters only now. */
-  async tryOnce(signal: AbortSignal, method: 'POST', path: string): Promise<Reply | undefined> {
-    const reply = await this.#once(signal, method, path);
+  async tryOnce(task: RemoteTask, method: 'POST', path: string): Promise<Reply | undefined> {
+    const reply = await this.#once(task, method, path);
     return reply.type === 'unanswered' ? undefined : reply;
   }
 
   async #once(
-    signal: AbortSignal,
+    { signal, clock }: RemoteTask,
     method: 'GET' | 'POST',
     path: string,
     body?: object,
@@ -83,26 +93,32 @@ export class RemoteRoutes {
       body === undefined
         ? { headers }
         : { headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) };
-    const tooMuch = new AbortController();
-    let response: Response;
-    let text: string;
+    const hangUp = new AbortController();
+    const signals = AbortSignal.any([signal, hangUp.signal]);
+    const timeOut = new DOMException(`No answer within ${ANSWER_WITHIN_MS} ms.`, 'TimeoutError');
+    const cancel = clock.setTimer(() => hangUp.abort(timeOut), ANSWER_WITHIN_MS);
     try {
       // A moved agent is moved in the options: tokens are not carried to where somebody points to.
-      const signals = AbortSignal.any([signal, tooMuch.signal]);
       const init = { method, signal: signals, redirect: 'manual' as const, ...sent };
-      response = await this.#options.fetch(`${this.#options.url}/${path}`, init);
-      text = await textOf(response, MAX_ANSWER_BYTES);
+      const asked = this.#answerTo(`${this.#options.url}/${path}`, init);
+      return this.#read(await Promise.race([asked, rejectedBy(signals)]));
     } catch (cause) {
-      if (cause instanceof BodyTooLarge) {
-        tooMuch.abort(cause);
-        return { type: 'refused', status: 200, code: 'ANSWER_TOO_LARGE', message: cause.message };
-      }
-      return this.#unanswered('could not be reached', MOST_UNREACHED, { cause });
+      if (cause === timeOut) return this.#unanswered('has no answer yet', Infinity, { cause });
+      if (!(cause instanceof BodyTooLarge))
+        return this.#unanswered('could not be reached', MOST_UNREACHED, { cause });
+      hangUp.abort(cause);
+      return { type: 'refused', status: 200, code: 'ANSWER_TOO_LARGE', message: cause.message };
+    } finally {
+      cancel();
     }
-    return this.#read(response, text);
   }
 
-  #read(response: Response, text: string): Reply | Unanswered {
+  async #answerTo(address: string, init: RequestInit): Promise<Answer> {
+    const response = await this.#options.fetch(address, init);
+    return { response, text: await textOf(response, MAX_ANSWER_BYTES) };
+  }
+
+  #read({ response, text }: Answer): Reply | Unanswered {
     const { status } = response;
     const json = jsonIn(text);
     if (response.ok)
@@ -138,6 +154,15 @@ export class RemoteRoutes {
     const error = new SDKError('LOUSHO_REMOTE_FAILED', about, cause === undefined ? {} : { cause });
     return { type: 'unanswered', error, mostInARow, retryAfterMs };
   }
+}
+
+/** Never resolves. `fetch` alone may not hear that it is to end. */
+function rejectedBy(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const end = () => reject(signal.reason as Error);
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { once: true });
+  });
 }
 
 function jsonIn(text: string): unknown {

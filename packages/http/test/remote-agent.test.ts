@@ -16,7 +16,7 @@ import {
   sessionId,
   taskResult,
 } from './support/remote-world.ts';
-import { endlessTool } from './support/tools.ts';
+import { endlessTool, slowLookTool } from './support/tools.ts';
 
 describe('a task for a remote agent', () => {
   it('is worked on there, and comes back with its answer and with what it cost', async () => {
@@ -285,7 +285,7 @@ describe('a pause of a remote agent', () => {
 });
 
 describe('a remote agent that is hard to reach', () => {
-  it.each(['request', 'answer', 'line'] as const)(
+  it.each(['request', 'answer', 'line', 'request-silently', 'answer-silently'] as const)(
     'works once, runs what was approved once and is counted once when any one request loses its %s',
     async (loss) => {
       for (let at = 1; at <= 4; at += 1) {
@@ -302,6 +302,23 @@ describe('a remote agent that is hard to reach', () => {
       }
     },
   );
+
+  it('at work for longer than a request may take is joined, and works once', async () => {
+    const { tool, begun, goOn } = slowLookTool();
+    const world = givenRemote([{ toolCalls: [{ name: 'slow' }] }, 'Looked.'], {
+      tools: [{ ...tool, name: 'slow' }],
+    });
+    const sending = givenLead(world, [give(), 'All done.']).send('go', { sessionId });
+    await begun;
+    for (let minute = 1; minute <= 5; minute += 1) await world.clock.advance(61_000);
+    expect(world.sent.length).toBeGreaterThan(3);
+    goOn();
+    expect(await letPass(world.clock, sending)).toMatchObject({
+      text: 'All done.',
+      usage: { modelCalls: 4, delegated: { runs: 1 } },
+    });
+    expect(world.model.calls).toHaveLength(2);
+  });
 
   it('is asked again after as long as it wants', async () => {
     const world = givenRemote(['Refunded.']);

@@ -13,8 +13,11 @@ import {
 
 export const sessionId = 'order-7';
 
-/** What the network does with one request: the remote never gets it, its answer is lost, or the line drops while it works. */
-export type Loss = 'request' | 'answer' | 'line';
+/**
+ * What the network does with one request: the remote never gets it, its answer is lost, or the line drops while it works. `-silently`: nobody
+ * is told, and `fetch` never settles.
+ */
+export type Loss = 'request' | 'answer' | 'line' | 'request-silently' | 'answer-silently';
 
 type Failure = Loss | Response | undefined;
 
@@ -103,14 +106,20 @@ export function givenRemote(
       const loss = await plan(sent.length, about);
       if (loss instanceof Response) return loss;
       if (loss === 'request') throw new TypeError('fetch failed');
+      if (loss === 'request-silently') return never();
       const work = handler(request);
       works.push(work);
       if (loss === 'line') throw new TypeError('terminated');
+      if (loss === 'answer-silently') return never();
       const response = await unlessGone(work, signal ?? undefined);
       if (loss === 'answer') throw new TypeError('terminated');
       return response;
     },
   };
+}
+
+function never(): Promise<never> {
+  return new Promise(() => undefined);
 }
 
 /** A client that goes away stops nothing. */
