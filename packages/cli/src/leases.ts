@@ -27,6 +27,11 @@ export function runningIds(leases: readonly JudgedLease[] | undefined): Readonly
   return leases && new Set(leases.filter(({ state }) => state !== 'stale').map(({ id }) => id));
 }
 
+/** One lease period past the expiry: the holder's clock and ours may differ by as much (L4). */
+export function leaseFreeAtMs({ expiresAtMs, ttlMs }: LeaseRecord): number {
+  return expiresAtMs + ttlMs;
+}
+
 /** `process 4711 on host web-1`. */
 export function holderName({ holder, owner }: Pick<LeaseRecord, 'holder' | 'owner'>): string {
   if (holder?.pid === undefined) return owner === '' ? 'unknown' : owner;
@@ -41,8 +46,7 @@ function isThisHost({ host, bootId }: ProcessFacts): boolean {
 
 async function judged(lease: LeaseRecord, nowMs: number): Promise<JudgedLease> {
   const isHolderGone = lease.holder !== undefined && (await thisMachine.isGone(lease.holder));
-  // One lease period past the expiry: the holder's clock and ours may differ by as much (L4).
-  const freeAtMs = lease.expiresAtMs + lease.ttlMs;
+  const freeAtMs = leaseFreeAtMs(lease);
   if (isHolderGone) return { ...lease, state: 'stale', freeAtMs: nowMs, isHolderGone };
   const state = nowMs < lease.expiresAtMs ? 'held' : nowMs < freeAtMs ? 'late' : 'stale';
   return { ...lease, state, freeAtMs, isHolderGone };

@@ -31,6 +31,11 @@ export interface ResumeOptions extends AbortOptions {
   readonly kind?: PendingKind | undefined;
 }
 
+export interface DiscardOptions {
+  /** Which one, when a session and a run have the same id. Default: the unfinished turn of the session first. */
+  readonly kind?: PendingKind | undefined;
+}
+
 interface PendingBase {
   /** What `agent.resume` takes. */
   readonly sessionId: string;
@@ -132,6 +137,11 @@ export interface Agent {
   stream(input: AgentInput, options?: SendOptions): AgentRun;
   /** Continues an unfinished run or session turn; `null` when there is none. Busy at once, it never waits. */
   resume(sessionId: string, options?: ResumeOptions): Promise<ExecutionResult | null>;
+  /**
+   * Drops a run, in whatever state and also a damaged one, or the unfinished turn of a session, with its sub-agents and approvals. `false`
+   * when there is none. @throws LOUSHO_SESSION_BUSY while it executes; then nothing is gone
+   */
+  discard(sessionId: string, options?: DiscardOptions): Promise<boolean>;
   /**
    * For what is delivered at least once, such as a webhook: starts, joins or finishes the run of `id`, or gives the stored result of a
    * finished or paused one. Any number of callers, one run.

@@ -5,6 +5,7 @@ import type { ForkOptions, ForkResult } from '@lousho/executor';
 import { resolveAgentConfig, type AgentConfig, type AgentParts } from './agent-config.ts';
 import type { Agent } from './agent.ts';
 import { agentApprovals, decideInCode } from './approvals.ts';
+import { discard } from './discard.ts';
 import { fireSchedule } from './fire-schedule.ts';
 import { LiveRuns } from './live-runs.ts';
 import { pendingRuns } from './pending-runs.ts';
@@ -39,6 +40,7 @@ export function createAgent(config: AgentConfig): Agent {
           : await executePlan(plan);
       return result && decideInCode(parts, live, result, options);
     },
+    discard: (sessionId, options = {}) => discard(parts, live, sessionId, options),
     async runOnce(id, input, options = {}) {
       const plan = planOnce(planInput(parts, live, input, { ...options, sessionId: id }));
       return decideInCode(parts, live, await sendAndWait(plan), options);

@@ -14,6 +14,7 @@ export type {
   PendingRun,
   RecoverOptions,
   ResumeOptions,
+  DiscardOptions,
   SendOptions,
 } from './agent.ts';
 

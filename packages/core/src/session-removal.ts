@@ -6,15 +6,9 @@ import {
   type Checkpoint,
   type SessionRecord,
 } from '@lousho/contract';
-import {
-  awaitingApproval,
-  exclusively,
-  isOver,
-  loadCheckpoint,
-  openChildIds,
-  taskRecordsIn,
-} from '@lousho/executor/wiring';
+import { awaitingApproval, exclusively, isOver } from '@lousho/executor/wiring';
 import type { AgentParts } from './agent-config.ts';
+import { dropRun, forgetTasks, readRun } from './drop-run.ts';
 import { SessionTurn } from './session-turn.ts';
 import { clearedTranscript, loadTranscript } from './transcripts.ts';
 
@@ -38,14 +32,14 @@ async function discardIfCurrent(
   const { checkpointId } = conversation;
   return exclusively({ checkpointId, store: sessions.turns, engine }, async (lease) => {
     if ((await conversation.open()) === undefined) return undefined;
-    const stored = await storedTurn(parts, checkpointId);
+    const stored = await readRun(sessions.turns, checkpointId);
     if (stored === null) return false;
     if (stored !== 'damaged' && isOver(stored)) {
       // It is over: nothing of it is unfinished, it only has to get into the transcript.
       await conversation.settle(stored, lease);
       return false;
     }
-    await drop(parts, sessionId, checkpointId);
+    await dropTurn(parts, sessionId, checkpointId);
     return true;
   });
 }
@@ -70,13 +64,13 @@ function clearIfCurrent(parts: AgentParts, record: SessionRecord): Promise<boole
     // 1. What a crash left of the last committed turn, and what was said in tasks, before what names them. Crash behind it: the conversation
     // is as it was, but for its tasks.
     if (turn > 0) await turns.delete(turnCheckpointId(sessionId, turn - 1));
-    await forgetTasks(parts, record);
+    await forgetTasks(parts, record.messages);
     // 2. The transcript. It is emptied, not deleted: its revision and its turns count on, so that a process which stood still meanwhile can
     // neither commit a turn of before nor take a new one for it. Crash behind it: the turn is a leftover, which the next one removes.
     const cleared = clearedTranscript(record, parts.engine.ports.clock);
     if (!(await transcripts.saveIfRevision(cleared, revision))) return false;
     // 3. The unfinished turn.
-    await drop(parts, sessionId, id);
+    await dropTurn(parts, sessionId, id);
     return true;
   });
 }
@@ -87,7 +81,7 @@ async function clearDamaged(parts: AgentParts, sessionId: string): Promise<void>
   await whileNobodyExecutes(parts, ids, async () => {
     for (const id of ids) await refusePaused(parts, sessionId, id);
     // 1. The turns. Crash behind it: the transcript is damaged as before, and nobody begins a turn.
-    for (const id of ids) await drop(parts, sessionId, id);
+    for (const id of ids) await dropTurn(parts, sessionId, id);
     // 2. The transcript.
     await parts.sessions.transcripts.delete(sessionId);
   });
@@ -98,7 +92,7 @@ async function refusePaused(
   sessionId: string,
   id: string,
 ): Promise<Checkpoint | 'damaged' | null> {
-  const stored = await storedTurn(parts, id);
+  const stored = await readRun(parts.sessions.turns, id);
   if (stored !== null && stored !== 'damaged' && stored.status === 'awaiting-approval')
     throw awaitingApproval(sessionId, stored);
   return stored;
@@ -115,13 +109,6 @@ function whileNobodyExecutes<Value>(
   return exclusively({ checkpointId: id, store: sessions.turns, engine }, () =>
     whileNobodyExecutes(parts, others, work),
   );
-}
-
-async function forgetTasks(
-  { taskRecords }: AgentParts,
-  { messages }: Pick<Checkpoint, 'messages'>,
-): Promise<void> {
-  for (const id of taskRecordsIn(messages)) await taskRecords?.delete(id);
 }
 
 /** `undefined` when it is damaged. */
@@ -147,34 +134,8 @@ async function storedTurnIds(
   });
 }
 
-async function storedTurn({ sessions }: AgentParts, id: string): Promise<Checkpoint | 'damaged' | null> {
-  try {
-    return await loadCheckpoint(sessions.turns, id);
-  } catch (error) {
-    if (isSDKError(error, 'LOUSHO_CHECKPOINT_CORRUPT')) return 'damaged';
-    throw error;
-  }
-}
-
-async function drop(parts: AgentParts, sessionId: string, id: string): Promise<void> {
-  const { sessions, approvals } = parts;
-  // 1. Its sub-agents, innermost first. Crash in between: the turn is still there, and still names the others.
-  for (const childId of await childrenOf(parts, id)) await sessions.turns.delete(childId);
-  const stored = await storedTurn(parts, id);
-  if (stored !== null && stored !== 'damaged')
-    await forgetTasks(parts, { messages: stored.messages.slice(stored.runInput.start) });
-  // 2. The turn. Crash behind it: its approvals are orphans, which nobody can decide and no list shows.
-  await sessions.turns.delete(id);
-  // 3. Its approvals.
-  for (const record of (await approvals?.list({ sessionId })) ?? [])
-    if (record.checkpointId === id) await approvals?.delete(record.id);
-}
-
-/** Sub-agents that its open calls had begun, those of their own in front of them. */
-async function childrenOf(parts: AgentParts, id: string): Promise<readonly string[]> {
-  const stored = await storedTurn(parts, id);
-  if (stored === null || stored === 'damaged') return [];
-  const ids: string[] = [];
-  for (const childId of openChildIds(id, stored)) ids.push(...(await childrenOf(parts, childId)), childId);
-  return ids;
+/** What was said before the turn stays in the transcript, and so do the tasks that it names. */
+function dropTurn(parts: AgentParts, sessionId: string, id: string): Promise<void> {
+  const said = ({ messages, runInput }: Checkpoint) => messages.slice(runInput.start);
+  return dropRun({ ...parts, store: parts.sessions.turns }, { id, sessionId, said });
 }

@@ -9,7 +9,6 @@ import {
 import { CliError } from '../cli-error.ts';
 import type { Cli } from '../cli.ts';
 import type { Context } from '../context.ts';
-import { discardRun } from '../discard-run.ts';
 import { findRun } from '../find-run.ts';
 import { storeAgent } from '../store-agent.ts';
 import { good } from '../terminal/styled-line.ts';
@@ -26,9 +25,9 @@ async function discard(context: Context, typed: string): Promise<void> {
   const { id, kind, standing } = await findDoomed(store, typed);
   const what = kind === 'session' ? `the unfinished turn of session "${id}"` : `run "${id}"`;
   await context.confirm(`Drop ${what} (${standing})? It cannot be brought back.`);
-  if (kind === 'run') await discardRun(store, id);
-  else if (!(await (await storeAgent(store)).session({ id }).discardPending()))
-    throw new SDKError('LOUSHO_SESSION_BUSY', { sessionId: id });
+  const isDropped = await (await storeAgent(store)).discard(id, { kind });
+  // Somebody committed the turn meanwhile: that is not what was asked for. A run that is gone is.
+  if (!isDropped && kind === 'session') throw new SDKError('LOUSHO_SESSION_BUSY', { sessionId: id });
   const { out } = context;
   if (out.json) return out.document({ sessionId: id, kind, discarded: true });
   out.note([good('✓ '), `Dropped ${id}.`]);

@@ -4,7 +4,7 @@ import { CliError } from '../cli-error.ts';
 import type { Cli } from '../cli.ts';
 import type { Context } from '../context.ts';
 import { findRun } from '../find-run.ts';
-import { holderName } from '../leases.ts';
+import { holderName, leaseFreeAtMs } from '../leases.ts';
 import { good } from '../terminal/styled-line.ts';
 
 interface ReleaseOptions {
@@ -74,11 +74,11 @@ async function releaseHeld(context: Context, id: string, lease: LeaseRecord | un
 }
 
 function stillHeld(id: string, lease: LeaseRecord | undefined): SDKError {
-  const leaseFreeAtMs = lease === undefined ? undefined : { leaseFreeAtMs: lease.expiresAtMs + lease.ttlMs };
+  const free = lease === undefined ? undefined : { leaseFreeAtMs: leaseFreeAtMs(lease) };
   const who = lease === undefined ? 'somebody' : holderName(lease);
   return new SDKError(
     'LOUSHO_SESSION_BUSY',
-    { sessionId: id, ...leaseFreeAtMs },
+    { sessionId: id, ...free },
     { message: `The lease of "${id}" is held by ${who}, which may be executing it. --force takes it away.` },
   );
 }
