@@ -2,7 +2,7 @@
 import type { Checkpoint, JsonValue } from '@lousho/contract';
 import type { VirtualProcess } from './virtual-process.ts';
 
-export interface Holder {
+interface Holder {
   readonly process: VirtualProcess;
   readonly owner: string;
   readonly fence: number;

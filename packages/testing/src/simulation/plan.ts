@@ -28,7 +28,7 @@ export interface ConversationPlan {
   readonly kind: 'run' | 'session';
   readonly inputs: readonly InputPlan[];
 }
-export type BlowKind =
+type BlowKind =
   /** The process dies and is started again. */
   | 'kill'
   /** It is stopped and goes on. */
@@ -50,7 +50,7 @@ export interface Blow {
   readonly machine: number;
 }
 /** What may happen to a single call while faults last, as a share of all. */
-export interface Weather {
+interface Weather {
   readonly storeFails: number;
   readonly storeIsSlow: number;
   readonly modelFails: number;

@@ -28,17 +28,17 @@ export interface SimulatedAgentConfig {
   readonly telemetry: Telemetry;
   readonly onEvent: (event: AgentEvent) => void;
 }
-export interface SimulatedSendOptions {
+interface SimulatedSendOptions {
   readonly sessionId?: string | undefined;
   readonly inputId?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 /** Of a run, a `sessionId` is its id. */
-export interface SimulatedConversation {
+interface SimulatedConversation {
   send(input: string, options: SimulatedSendOptions): Promise<ExecutionResult>;
   stream(input: string, options: SimulatedSendOptions): AgentRun;
 }
-export interface SimulatedPendingRun {
+interface SimulatedPendingRun {
   readonly sessionId: string;
   readonly kind: 'session' | 'run';
   readonly status: 'in-progress' | 'awaiting-approval';

@@ -22,7 +22,7 @@ function storeOf(seed: number) {
       };
 }
 
-export function describeFailure({ seed, broken, blows, trace }: SimulationReport): string {
+function describeFailure({ seed, broken, blows, trace }: SimulationReport): string {
   const struck = blows.map(({ kind, atMs, forMs, machine }) => {
     return `  at ${(atMs / 1_000).toFixed(3)} s, machine ${machine}: ${kind}, ${forMs} ms`;
   });
