@@ -29,7 +29,7 @@ export interface QuickCallsDeps {
   readonly isAlone: () => boolean;
 }
 
-/** What takes longer gains little from the thread, and others wait for it. */
+/** What takes longer gains little from the thread, and others wait for it. One such call is an accident: a quick disk has one in a hundred. */
 const QUICK_MS = 2;
 /** So slow calls hold the thread for a twentieth of the time at most. */
 const PAUSE_FACTOR = 20;
@@ -40,18 +40,18 @@ const SMALL_WRITE_BYTES = 64 * 1024;
 
 /** The file system with these calls on the thread, as long as the disk is quick. */
 export function withQuickCalls({ fs, thread, clock, isOnLocalDisk, isAlone }: QuickCallsDeps): FileSystem {
-  // What is known of a file is in memory also where writing takes long.
-  const [looks, writes] = [new Pace(clock), new Pace(clock)];
-  const mayWrite = (): boolean => isOnLocalDisk() && isAlone() && writes.mayHoldThread();
+  // What is known of a file is in memory also where a sync takes long, and what is written goes there first.
+  const [looks, writes, syncs] = [new Pace(clock), new Pace(clock), new Pace(clock)];
+  const mayHold = (pace: Pace): boolean => isOnLocalDisk() && isAlone() && pace.mayHoldThread();
   return {
     ...fs,
     stat: (file) =>
       isOnLocalDisk() && looks.mayHoldThread() ? looks.onThread(() => thread.stat(file)) : fs.stat(file),
     write: (fd, bytes, position) =>
-      bytes.byteLength <= SMALL_WRITE_BYTES && mayWrite()
+      bytes.byteLength <= SMALL_WRITE_BYTES && mayHold(writes)
         ? writes.onThread(() => thread.write(fd, bytes, position))
         : fs.write(fd, bytes, position),
-    syncData: (fd) => (mayWrite() ? writes.onThread(() => thread.syncData(fd)) : fs.syncData(fd)),
+    syncData: (fd) => (mayHold(syncs) ? syncs.onThread(() => thread.syncData(fd)) : fs.syncData(fd)),
   };
 }
 
@@ -59,6 +59,7 @@ export function withQuickCalls({ fs, thread, clock, isOnLocalDisk, isAlone }: Qu
 class Pace {
   #inPoolUntilMs = -Infinity;
   #heldMs = 0;
+  #wasSlow = false;
 
   constructor(readonly clock: Clock) {}
 
@@ -77,7 +78,10 @@ class Pace {
       const endedAtMs = this.clock.monotonicMs();
       const tookMs = endedAtMs - startedAtMs;
       this.#heldMs += tookMs;
-      if (tookMs > QUICK_MS) this.#inPoolUntilMs = endedAtMs + PAUSE_FACTOR * tookMs;
+      const isSlow = tookMs > QUICK_MS;
+      if ((isSlow && this.#wasSlow) || tookMs > LONGEST_HELD_MS)
+        this.#inPoolUntilMs = endedAtMs + PAUSE_FACTOR * tookMs;
+      this.#wasSlow = isSlow;
     }
   }
 }
