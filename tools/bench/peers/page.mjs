@@ -59,7 +59,7 @@ function section({ scenario, title, contestants: names, columns }, contestants, 
     ...columns.map(({ head: name }) => name),
     `${columns[0].head} / Lousho, SqliteStore`,
   ];
-  return `## ${title}\n\n${table(head, rows)}`;
+  return `## ${title}\n\n${table(head, rows, '--:')}`;
 }
 
 function reasonOf({ kind, reason }) {
@@ -70,9 +70,8 @@ function figure(value) {
   return Number(value.toPrecision(3)).toLocaleString('en', { maximumFractionDigits: 3 });
 }
 
-function table(head, rows) {
+function table(head, rows, alignment = '---') {
   const line = (cells) => `| ${cells.join(' | ')} |`;
-  return [line(head), line(head.map((_, column) => (column === 0 ? '---' : '--:'))), ...rows.map(line)].join(
-    '\n',
-  );
+  const under = head.map((_, column) => (column === 0 ? '---' : alignment));
+  return [head, under, ...rows].map(line).join('\n');
 }

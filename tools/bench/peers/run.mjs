@@ -6,6 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { format, resolveConfig } from 'prettier';
 import { costTable } from '../report.mjs';
 import { measureRounds } from '../rounds.mjs';
 import { packagesOf, setUp } from '../setup.mjs';
@@ -51,7 +52,9 @@ async function writePage() {
   mkdirSync(path.join(docs, 'images'), { recursive: true });
   writeFileSync(path.join(docs, 'images/benchmarks.svg'), await drawGrowth(measured, contestants));
   const facts = { roundCount: options.rounds, versions: versions(), machine: machine() };
-  writeFileSync(path.join(docs, 'benchmarks.md'), benchmarkPage(measurements, contestants, measured, facts));
+  const page = path.join(docs, 'benchmarks.md');
+  const text = benchmarkPage(measurements, contestants, measured, facts);
+  writeFileSync(page, await format(text, { ...(await resolveConfig(page)), filepath: page }));
 }
 
 function versions() {
