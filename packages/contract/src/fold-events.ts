@@ -8,7 +8,7 @@ import type {
 } from './checkpoint.ts';
 import { undecidedIds, type LogEvent } from './checkpoint-log.ts';
 import { deepFreeze } from './freeze.ts';
-import type { JsonValue } from './json.ts';
+import { copyFields, type JsonValue } from './json.ts';
 import type { Message, ToolResultPart } from './messages.ts';
 import { unpackUsage } from './packed-usage.ts';
 
@@ -49,7 +49,9 @@ export function historyOf(
 
 /** The header from the newest facts and the newest event, not yet checked. */
 export function headerFromEvent(facts: NonNullable<LogEvent['f']>, last: LogEvent): CheckpointHeader {
-  return { ...facts, ...unpackHeader(last, facts), messageCount: last.n } as unknown as CheckpointHeader;
+  const header = unpackHeader(last, facts);
+  header.messageCount = last.n;
+  return header as unknown as CheckpointHeader;
 }
 
 function noPrefix(): undefined {
@@ -86,15 +88,13 @@ class LogFold {
 
   state(): unknown {
     if (this.last === undefined) return null;
-    return {
-      ...this.facts,
-      ...unpackHeader(this.last, this.facts),
-      messages: this.messages.slice(),
-      settledResults: this.settledResults,
-      heldInput: this.heldInput,
-      inputIds: this.inputIds,
-      ...(this.businessState.length === 0 ? undefined : { businessState: this.businessState[0] }),
-    };
+    const state = unpackHeader(this.last, this.facts);
+    state.messages = this.messages.slice();
+    state.settledResults = this.settledResults;
+    state.heldInput = this.heldInput;
+    state.inputIds = this.inputIds;
+    if (this.businessState.length > 0) state.businessState = this.businessState[0];
+    return state;
   }
 
   /** By itself each, once: the lists of many states hold the same messages. */
@@ -133,20 +133,26 @@ class LogFold {
   }
 }
 
+/** Everything but the content, in an object of its own. A list of runs makes thousands of these. */
 function unpackHeader(event: LogEvent, facts: LogEvent['f']): Record<string, unknown> {
   const approvals = (event.v?.approvals ?? []) as unknown as readonly CheckpointApproval[];
-  const ids = event.z === 'awaiting-approval' ? undecidedIds(approvals) : [];
-  return {
-    startedToolCallIds: [] as readonly string[],
-    approvals,
-    delegatedInFlight: [] as readonly DelegatedInFlight[],
-    ...(ids.length === 0 ? undefined : { approvalId: ids[0], approvalIds: ids }),
-    ...event.v,
+  const header: Record<string, unknown> = {
     status: event.z ?? 'in-progress',
     stepIndex: event.s,
     usage: unpackUsage(event.u, modelOf(facts)),
     savedAt: typeof event.t === 'number' ? new Date(event.t).toISOString() : event.t,
+    startedToolCallIds: [] as readonly string[],
+    approvals,
+    delegatedInFlight: [] as readonly DelegatedInFlight[],
   };
+  const ids = event.z === 'awaiting-approval' ? undecidedIds(approvals) : [];
+  if (ids.length > 0) {
+    header.approvalId = ids[0];
+    header.approvalIds = ids;
+  }
+  if (facts !== undefined) copyFields(facts, header);
+  if (event.v !== undefined) copyFields(event.v, header);
+  return header;
 }
 
 /** The model of the run's fingerprint. */

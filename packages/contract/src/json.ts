@@ -54,6 +54,20 @@ export function objectOf<Value>(entries: Iterable<readonly [string, Value]>): { 
   return Object.fromEntries(entries);
 }
 
+/** Puts every field of the one into the other; `__proto__` becomes an own key. An object of several spreads takes many times as long to make. */
+export function copyFields(from: { readonly [field: string]: unknown }, into: Record<string, unknown>): void {
+  for (const field in from) {
+    if (field === '__proto__')
+      Object.defineProperty(into, field, {
+        value: from[field],
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
+    else into[field] = from[field];
+  }
+}
+
 /** Found deep inside a value; `toJson` turns it into an outcome. */
 class NotJson extends Error {
   constructor(readonly path: string) {

@@ -74,17 +74,16 @@ export function unpackUsage(packed: PackedUsage, model: string | undefined): unk
   if ('whole' in packed) return packed.whole;
   const [total, byModel = model ?? [], delegated, runs] = packed;
   const models = typeof byModel === 'string' ? [[byModel, total] as const] : byModel;
-  return {
-    ...unpackNumbers(total),
-    byModel: objectOf(models.map(([id, numbers]) => [id, unpackNumbers(numbers)] as const)),
-    ...(delegated === undefined ? undefined : { delegated: { ...unpackNumbers(delegated), runs } }),
-  };
+  const usage: Record<string, unknown> = unpackNumbers(total);
+  usage.byModel = objectOf(models.map(([id, numbers]) => [id, unpackNumbers(numbers)] as const));
+  if (delegated !== undefined) usage.delegated = { ...unpackNumbers(delegated), runs };
+  return usage;
 }
 
-function unpackNumbers(numbers: Numbers): ModelUsage {
+function unpackNumbers(numbers: Numbers): { -readonly [Field in keyof ModelUsage]: ModelUsage[Field] } {
   const at = (index: number): number => numbers[index] ?? 0;
   const costUsd = numbers[7];
-  return {
+  const usage: ReturnType<typeof unpackNumbers> = {
     inputTokens: at(1),
     outputTokens: at(2),
     totalTokens: at(1) + at(2) + at(3),
@@ -92,7 +91,8 @@ function unpackNumbers(numbers: Numbers): ModelUsage {
     cacheWriteTokens: at(5),
     reasoningTokens: at(6),
     modelCalls: at(0),
-    ...(typeof costUsd === 'number' ? { costUsd } : {}),
-    ...(at(8) === 1 ? { estimated: true as const } : {}),
   };
+  if (typeof costUsd === 'number') usage.costUsd = costUsd;
+  if (at(8) === 1) usage.estimated = true;
+  return usage;
 }
