@@ -1,9 +1,9 @@
 /** Dropping what is unfinished, or a whole run, by the id that callers use. */
 import { ConfigurationError, assertRunId, isSessionId, turnCheckpointId } from '@lousho/contract';
-import { exclusively } from '@lousho/executor/wiring';
+import { exclusively, loadOrDamaged } from '@lousho/executor/wiring';
 import type { AgentParts } from './agent-config.ts';
 import type { DiscardOptions } from './agent.ts';
-import { dropRun, readRun } from './drop-run.ts';
+import { dropRun } from './drop-run.ts';
 import type { LiveRuns } from './live-runs.ts';
 import { requireOptions } from './require-options.ts';
 import { partsOf } from './session-parts.ts';
@@ -31,14 +31,14 @@ async function hasStoredTurn(parts: AgentParts, sessionId: string): Promise<bool
   if (!isSessionId(sessionId)) return false;
   const { transcripts, turns } = partsOf(parts, sessionId).sessions;
   const { turn } = await loadTranscript(transcripts, sessionId);
-  return (await readRun(turns, turnCheckpointId(sessionId, turn))) !== null;
+  return (await loadOrDamaged(turns, turnCheckpointId(sessionId, turn))) !== null;
 }
 
 async function discardRun(parts: AgentParts, id: string): Promise<boolean> {
   const { checkpoints: store, engine } = parts;
   if (store === undefined)
     throw new ConfigurationError('LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE', { operation: 'agent.discard()' });
-  if ((await readRun(store, id)) === null) return false;
+  if ((await loadOrDamaged(store, id)) === null) return false;
   return exclusively({ checkpointId: id, store, engine }, async () => {
     await dropRun({ ...parts, store }, { id, sessionId: id, said: ({ messages }) => messages });
     return true;

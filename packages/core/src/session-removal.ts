@@ -6,9 +6,9 @@ import {
   type Checkpoint,
   type SessionRecord,
 } from '@lousho/contract';
-import { awaitingApproval, exclusively, isOver } from '@lousho/executor/wiring';
+import { awaitingApproval, exclusively, isOver, loadOrDamaged } from '@lousho/executor/wiring';
 import type { AgentParts } from './agent-config.ts';
-import { dropRun, forgetTasks, readRun } from './drop-run.ts';
+import { dropRun, forgetTasks } from './drop-run.ts';
 import { SessionTurn } from './session-turn.ts';
 import { clearedTranscript, loadTranscript } from './transcripts.ts';
 
@@ -32,7 +32,7 @@ async function discardIfCurrent(
   const { checkpointId } = conversation;
   return exclusively({ checkpointId, store: sessions.turns, engine }, async (lease) => {
     if ((await conversation.open()) === undefined) return undefined;
-    const stored = await readRun(sessions.turns, checkpointId);
+    const stored = await loadOrDamaged(sessions.turns, checkpointId);
     if (stored === null) return false;
     if (stored !== 'damaged' && isOver(stored)) {
       // It is over: nothing of it is unfinished, it only has to get into the transcript.
@@ -92,7 +92,7 @@ async function refusePaused(
   sessionId: string,
   id: string,
 ): Promise<Checkpoint | 'damaged' | null> {
-  const stored = await readRun(parts.sessions.turns, id);
+  const stored = await loadOrDamaged(parts.sessions.turns, id);
   if (stored !== null && stored !== 'damaged' && stored.status === 'awaiting-approval')
     throw awaitingApproval(sessionId, stored);
   return stored;

@@ -1,5 +1,5 @@
 /** The process goes away: nothing new starts, what runs is recorded, the rest stays open for whoever resumes it. */
-import type { ApprovalStore, Clock } from '@lousho/contract';
+import { SDKError, type ApprovalStore, type Clock } from '@lousho/contract';
 import { mockModel } from '@lousho/testing';
 import { expect, it } from 'vitest';
 import { createAgent, type Agent } from '../src/index.ts';
@@ -226,6 +226,36 @@ onEveryStore('shutdown', (world) => {
     await ends;
     expect(await isOpen(new Promise(() => undefined))).toBe(true);
     expect(calls).toHaveLength(count);
+  });
+
+  it('waits until input that was taken is stored, also when the store takes it at the second try only', async () => {
+    const gate = deferred<string>();
+    const a = spyTool('a', () => gate.promise);
+    const calls: string[] = [];
+    let isBroken = false;
+    const checkpoints = watched(world.checkpoints, (method) => {
+      calls.push(String(method));
+      if (method !== 'saveIfLeased' || !isBroken) return;
+      isBroken = false;
+      throw new SDKError('LOUSHO_STORE_WRITE_FAILED', { operation: method });
+    });
+    const agent = world.agent({
+      store: storeOf(checkpoints),
+      provider: mockModel([{ toolCalls: [{ name: 'a' }] }]),
+      tools: [a.tool],
+    });
+    const run = agent.stream('go', { sessionId: 'job-1' });
+    const ended = later(run.result);
+    await until(() => a.runs.length === 1);
+    isBroken = true;
+    const { joined } = run.enqueue('And hurry.');
+    const down = agent.shutdown({ timeoutMs: 0 });
+    expect(await isOpen(down)).toBe(true);
+    await letPass(world.clock, down);
+    await refusal(ended, 'LOUSHO_SHUTDOWN');
+    expect(await joined).toBe(true);
+    expect(calls.slice(-3)).toEqual(['saveIfLeased', 'saveIfLeased', 'releaseLease']);
+    expect(lines((await world.stored('job-1'))?.heldInput ?? [])).toEqual(['user And hurry.']);
   });
 
   it('waits for a decision that is being looked up, and leaves it undone', async () => {

@@ -15,7 +15,7 @@ import { createAgent } from '../src/index.ts';
 import { calling, delegate, scripted, task } from './support/delegating.ts';
 import { eventsOf, expectValid, lines, rejection, resultOfCall } from './support/read.ts';
 import { checkpointsWith, storeOf } from './support/stores.ts';
-import { deferred, failingOnceTool, spyTool } from './support/tools.ts';
+import { deferred, failingOnceTool, gatedTool, spyTool } from './support/tools.ts';
 import { later, letPass, until } from './support/wait.ts';
 import { onEveryStore, type World } from './support/world.ts';
 
@@ -532,6 +532,31 @@ onEveryStore('a durable delegation', (world) => {
     const result = await agent.resume(sessionId);
     expect(result).toMatchObject({ text: 'Done.', usage: { modelCalls: 5, delegated: { modelCalls: 3 } } });
     expect([look.runs.length, flaky.runs.length, model.calls.length]).toEqual([1, 2, 3]);
+  });
+
+  it('that waits for a person when the run is stopped goes with everything below it', async () => {
+    const started = deferred();
+    const slow = spyTool('slow', async (_args, ctx) => {
+      started.resolve();
+      await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve));
+      throw new Error('stopped');
+    });
+    const sign = gatedTool('sign');
+    const notary = scripted('notary', [calling('sign')], { tools: [sign.tool] });
+    const clerk = scripted('clerk', [delegate('notary')], { subagents: [notary.subagent] });
+    const { subagent: runner } = scripted('runner', [calling('slow')], { tools: [slow.tool] });
+    const agent = world.agent({
+      provider: mockModel([delegate('clerk', 'runner')]),
+      subagents: [clerk.subagent, runner],
+    });
+    const stop = new AbortController();
+    const sending = agent.send('go', { sessionId, signal: stop.signal });
+    await started.promise;
+    await until(async () => (await world.checkpoints.list({ status: 'awaiting-approval' })).length === 2);
+    stop.abort();
+    expect(await letPass(world.clock, sending)).toMatchObject({ finishReason: 'aborted' });
+    expect((await world.checkpoints.list()).map((entry) => entry.sessionId)).toEqual([sessionId]);
+    expect(sign.runs).toEqual([]);
   });
 
   it('that a person stops is stopped with the run, and nothing of it runs later', async () => {

@@ -60,6 +60,15 @@ export class CheckpointWriter {
     return this.#next;
   }
 
+  /** Resolves when nothing is being written any more, whatever came of it: that is told to whoever asked for the write. */
+  async idle(): Promise<void> {
+    for (;;) {
+      const last = this.#next ?? this.#writing;
+      if (last === undefined) return;
+      await settled(last);
+    }
+  }
+
   async #write(): Promise<void> {
     const { clock, onSaved } = this.#deps;
     const stamped = this.#stamp();

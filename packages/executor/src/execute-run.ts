@@ -42,6 +42,8 @@ async function driveOrFail(run: Run): Promise<ExecutionResult> {
     throw await noteFailure(run, error);
   } finally {
     run.input.close();
+    // Input that was taken is stored, or refused to whoever gave it, before the lease goes and a shutdown is over.
+    await run.writer.idle();
   }
 }
 

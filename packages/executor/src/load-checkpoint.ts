@@ -1,5 +1,5 @@
 /** What a store holds of a run, if it is for us to read. */
-import { SDKError, type Checkpoint, type CheckpointStore } from '@lousho/contract';
+import { SDKError, isSDKError, type Checkpoint, type CheckpointStore } from '@lousho/contract';
 
 /** `encryptedStore` of `@lousho/store-kit` writes this in front of each value that it seals. */
 const SEALED = /^lousho-sealed-\d+\.([A-Za-z0-9_-]{1,64})\./;
@@ -15,4 +15,17 @@ export async function loadCheckpoint(store: CheckpointStore, id: string): Promis
   if (keyId !== undefined)
     throw new SDKError('LOUSHO_STORE_KEY_UNKNOWN', { id, record: 'checkpoint', keyId });
   return stored;
+}
+
+/** The same for whoever removes it, which needs no sound record. */
+export async function loadOrDamaged(
+  store: CheckpointStore,
+  id: string,
+): Promise<Checkpoint | 'damaged' | null> {
+  try {
+    return await loadCheckpoint(store, id);
+  } catch (error) {
+    if (isSDKError(error, 'LOUSHO_CHECKPOINT_CORRUPT')) return 'damaged';
+    throw error;
+  }
 }

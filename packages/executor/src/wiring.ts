@@ -1,5 +1,5 @@
 /** For `@lousho/core`, which wires these together into an agent. Not for applications: it changes between minor versions. */
-export { openChildIds } from './child-leftovers.ts';
+export { childIdsBelow } from './child-leftovers.ts';
 export { askQuestionTool } from './ask-question.ts';
 export { claimMark } from './claim-mark.ts';
 export { isOver, type Conversation, type ConversationState } from './conversation.ts';
@@ -19,7 +19,7 @@ export { exclusively } from './exclusively.ts';
 export { isInstructions } from './instructions.ts';
 export { knownSpend, turnSpend } from './next-action.ts';
 export type { HeldLease } from './lease-keeper.ts';
-export { loadCheckpoint } from './load-checkpoint.ts';
+export { loadCheckpoint, loadOrDamaged } from './load-checkpoint.ts';
 export { inLine, isInLine, isInsideLine } from './run-queue.ts';
 export { turnResult } from './run-result.ts';
 export { ephemeralApprovals, ephemeralCheckpoints } from './ephemeral-store.ts';
