@@ -10,9 +10,11 @@ import { Worker } from 'node:worker_threads';
 import { build } from 'esbuild';
 
 const MOST_SHOWN = 5;
+const SEEDS_A_LINE = 5_000;
 
 const { count, first } = readOptions();
 const startedMs = performance.now();
+let told = 0;
 const folder = mkdtempSync(path.join(os.tmpdir(), 'lousho-simulate-'));
 try {
   const program = await bundle();
@@ -67,6 +69,8 @@ function runShare(program, share) {
     worker.on('message', (run) => {
       runs.push(run);
       if (run.failure !== undefined) console.log(`Seed ${run.seed} fails.`);
+      told += 1;
+      if (told % SEEDS_A_LINE === 0 && told < count) console.error(`${told} of ${count} seeds`);
     });
     worker.on('error', reject);
     worker.on('exit', () => resolve(runs));
