@@ -11,6 +11,9 @@ import { fireTimesOf, type FireTimes } from './schedule-times.ts';
 
 const DAY_MS = 86_400_000;
 
+/** A timer that is later leaves its fire: others have had it, and the mark that says so may be gone. A day may have 23 hours. */
+export const LATEST_FIRE_MS = DAY_MS / 2;
+
 /** `null` when another replica has this fire time. @throws LOUSHO_SCHEDULE_INVALID, and what `Agent.send` does */
 export async function fireSchedule(
   parts: AgentParts,
@@ -122,7 +125,7 @@ async function nothing(): Promise<void> {
   return undefined;
 }
 
-/** Each fire takes the mark of a day before with it: nobody is as late as that. What it misses is pruned with the finished runs. */
+/** Each fire takes the mark of a day before with it: no timer fires as late as that. What it misses is pruned with the finished runs. */
 async function removeOldMark(
   { checkpoints }: AgentParts,
   schedule: Schedule,

@@ -10,7 +10,7 @@ import {
 import { refuseOption } from '@lousho/executor/wiring';
 import type { AgentParts } from './agent-config.ts';
 import type { LoopHandle } from './agent.ts';
-import { fireSchedule, runIdOf } from './fire-schedule.ts';
+import { LATEST_FIRE_MS, fireSchedule, runIdOf } from './fire-schedule.ts';
 import { LiveRuns } from './live-runs.ts';
 import { requireOptions } from './require-options.ts';
 import type { Schedule, ScheduleOptions } from './schedule.ts';
@@ -97,8 +97,9 @@ class ScheduleLoop {
     const cancel = this.#clock.setTimer(
       () => {
         given.abort();
-        // A timer may be early by the clock that people read.
-        if (this.#clock.wallMs() >= atMs) this.#fire(timer, atMs);
+        // A timer may be early by the clock that people read, and late by as long as the machine slept.
+        const lateMs = this.#clock.wallMs() - atMs;
+        if (lateMs >= 0 && lateMs <= LATEST_FIRE_MS) this.#fire(timer, atMs);
         this.#wait(timer);
       },
       atMs - nowMs,

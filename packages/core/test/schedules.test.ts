@@ -11,6 +11,7 @@ import { passUntil, until } from './support/wait.ts';
 import { onEveryStore } from './support/world.ts';
 
 const MINUTE = 60_000;
+const DAY = 86_400_000;
 const report: Schedule = { id: 'report', input: 'Write the report.', everyMs: 5 * MINUTE };
 
 function watched(agent: Agent, schedules: readonly Schedule[], options: ScheduleOptions = {}) {
@@ -198,6 +199,26 @@ onEveryStore('schedules', (world) => {
     const callsSoFar = model.calls.length;
     await world.clock.advance(60 * MINUTE);
     expect(model.calls).toHaveLength(callsSoFar);
+  });
+
+  it('that a machine slept through for days is not made up for when it wakes up, whatever is left of it', async () => {
+    const daily: Schedule = { id: 'payout', input: 'Pay everybody.', everyMs: DAY };
+    const model = mockModel(['Paid.'], { onExhausted: 'repeat-last' });
+    const asleep = manualClock(world.clock.wallMs());
+    const sleeper = watched(world.otherProcess(asleep).agent({ provider: model }), [daily]);
+    const awake = watched(world.agent({ provider: model }), [daily]);
+    await world.clock.advance(DAY - (world.clock.wallMs() % DAY));
+    await until(() => awake.results.length === 1);
+    await world.clock.advance(DAY);
+    await until(() => awake.results.length === 2);
+    await world.clock.advance(DAY / 2);
+    await world.store.prune({ olderThanMs: DAY });
+    asleep.jumpWall(world.clock.wallMs() - asleep.wallMs());
+    await asleep.advance(1.5 * DAY);
+    await until(() => sleeper.results.length > 0);
+    expect(sleeper.results).toEqual(['payout payout-20260105T000000Z: Paid.']);
+    expect(model.calls).toHaveLength(3);
+    await Promise.all([awake.stop(), sleeper.stop()]);
   });
 
   it('takes the mark of the day before with it', async () => {
