@@ -84,7 +84,7 @@ export class FileApprovals implements ApprovalStore {
     const { operations, format, queue } = this.#deps;
     return operations.perform({ name: 'approvals.delete', id, kind: 'write' }, async () => {
       await format.assertReadable();
-      return isCheckpointId(id) && queue.run(id, () => this.remove(id));
+      return isCheckpointId(id) && queue.run(id, () => this.#remove(id));
     });
   }
 
@@ -105,7 +105,13 @@ export class FileApprovals implements ApprovalStore {
     return records;
   }
 
-  async remove(id: string): Promise<boolean> {
+  /** Only while it is the one that was looked at: its run may come to wait on it anew. */
+  async removeUnchanged({ id, createdAt }: ApprovalRecord): Promise<boolean> {
+    const isUnchanged = async (): Promise<boolean> => (await this.#read(id))?.createdAt === createdAt;
+    return this.#deps.queue.run(id, async () => (await isUnchanged()) && this.#remove(id));
+  }
+
+  async #remove(id: string): Promise<boolean> {
     const { disk, place, root } = this.#deps;
     await place.assertSame();
     if (await this.#isOfAnother(id)) return false;

@@ -13,11 +13,12 @@ import {
 import type { CompactWhen } from './compaction.ts';
 import { isTemp } from './disk.ts';
 import type { EventLogs } from './event-logs.ts';
-import type { Generations } from './generations.ts';
+import { isDamage } from './file-errors.ts';
+import type { Generations, SealedLog } from './generations.ts';
 import { isEmptyLog, listIfFolder, ownIdOf, readSavedAt } from './header-reader.ts';
 import type { KeyedQueue } from './keyed-queue.ts';
 import { LogFolder } from './log-folder.ts';
-import type { LogKind } from './log-reader.ts';
+import { stateOf, type LogKind } from './log-reader.ts';
 import type { Operations } from './operations.ts';
 import type { StoreFormat } from './store-format.ts';
 import type { StorePlace } from './store-place.ts';
@@ -132,12 +133,16 @@ export class FileSessions implements SessionStore {
     return all;
   }
 
-  async remove(id: string): Promise<void> {
+  /** Whether it was removed. An unknown id is fine. @param isWanted asked with what is final: `false` leaves the session as it is */
+  async remove(id: string, isWanted?: IsWanted): Promise<boolean> {
     const { queue, logs, place } = this.#deps;
-    await queue.run(id, async () => {
+    return queue.run(id, async () => {
       await place.assertSame();
       await logs.forget(id);
-      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) if (await this.#tryToRemove(id)) return;
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+        const outcome = await this.#tryToRemove(id, isWanted);
+        if (outcome !== 'again') return outcome === 'removed';
+      }
       throw new Error(`the session "${id}" was written by others all the time`);
     });
   }
@@ -151,24 +156,42 @@ export class FileSessions implements SessionStore {
     return (await isEmptyLog(generations.disk, folder, listing.topLog)) ? undefined : id;
   }
 
-  async #tryToRemove(id: string): Promise<boolean> {
+  async #tryToRemove(id: string, isWanted: IsWanted | undefined): Promise<'removed' | 'kept' | 'again'> {
     const { generations, logs } = this.#deps;
     const folder = logs.folderOf(id);
     const listing = await folder.list();
     if (listing === undefined) {
       await folder.removeUpTo(0);
-      return true;
+      return 'removed';
     }
     const number = listing.topLog + 1;
     // 1. Seal what is there. Crash here: the next commit goes on in a new log.
-    await generations.closeBefore(folder, id, number);
+    const sealed = await generations.closeBefore(folder, id, number);
+    const record = isWanted === undefined ? undefined : recordIn(sealed);
+    // A damaged one is not judged: an operator restores or deletes it.
+    if (isWanted !== undefined && (record === undefined || !(await isWanted(record)))) {
+      await generations.open(folder, id, number);
+      return 'kept';
+    }
     // 2. Put a log in front that has no state. From here on the session is deleted, whatever is left of its files.
     const witness = folder.witnessOf(listing);
-    if ((await generations.publishEmpty(folder, id, number, witness)) !== 'made') return false;
+    if ((await generations.publishEmpty(folder, id, number, witness)) !== 'made') return 'again';
     await folder.removeOlder(number);
     await folder.removeUpTo(number);
     await generations.disk.syncFolder(folder.root);
-    return true;
+    return 'removed';
+  }
+}
+
+type IsWanted = (record: SessionRecord) => Promise<boolean>;
+
+function recordIn(sealed: SealedLog | undefined): SessionRecord | undefined {
+  if (sealed?.state !== 'whole') return undefined;
+  try {
+    return sessionOfCheckpoint(stateOf(sealed.log, sessionKind), sealed.log.id);
+  } catch (error) {
+    if (isDamage(error)) return undefined;
+    throw error;
   }
 }
 

@@ -2,6 +2,7 @@
 import {
   ConfigurationError,
   classifyCheckpointId,
+  transcriptCheckpointId,
   type ApprovalRecord,
   type CheckpointHeader,
   type CheckpointStatus,
@@ -23,15 +24,20 @@ export interface PruneSnapshot {
   /** Ids that somebody may be executing. */
   readonly liveIds: ReadonlySet<string>;
   readonly approvals: readonly ApprovalRecord[];
-  readonly sessions: readonly { readonly id: string; readonly savedAtMs: number }[];
+  readonly sessions: readonly StoredSession[];
+}
+
+export interface StoredSession {
+  readonly id: string;
+  readonly savedAtMs: number;
 }
 
 export interface PruneDecision {
   readonly runs: readonly RunWithSaves[];
   /** What deleted runs and leases left. */
   readonly leftovers: readonly string[];
-  readonly approvalIds: readonly string[];
-  readonly sessionIds: readonly string[];
+  readonly approvals: readonly ApprovalRecord[];
+  readonly sessions: readonly StoredSession[];
 }
 
 export type RunWithSaves = Extract<RunSummary, { readonly state: 'whole' | 'gone' }>;
@@ -61,8 +67,8 @@ export function decidePruning(snapshot: PruneSnapshot, plan: PrunePlan): PruneDe
   return {
     runs: [...going.values()],
     leftovers: leftovers.map(({ id }) => id),
-    approvalIds: plan.scope === 'all' ? prunableApprovals(snapshot, plan, { byId, going }) : [],
-    sessionIds: plan.scope === 'all' ? prunableSessions(snapshot, plan, going) : [],
+    approvals: plan.scope === 'all' ? prunableApprovals(snapshot, plan, { byId, going }) : [],
+    sessions: plan.scope === 'all' ? prunableSessions(snapshot, plan, going) : [],
   };
 }
 
@@ -83,8 +89,24 @@ function isPrunable(run: RunSummary, { snapshot, plan, byId, childrenOf }: Conte
   const kind = classifyCheckpointId(run.id);
   // The result of a sub-agent is its lead's to take; it goes with the lead, or when there is none.
   if (kind.kind === 'child') return !isStored(byId.get(kind.leadId)) && !snapshot.liveIds.has(kind.leadId);
+  if (
+    kind.kind === 'session' &&
+    run.header.status === 'finished' &&
+    !conversationGoes(kind, { snapshot, plan, byId })
+  )
+    return false;
   // The claim of a schedule is no run; old, it is only in the way.
   return plan.statuses.has(run.header.status) || run.id.endsWith('.fire');
+}
+
+/** A turn that ended may not be in its transcript yet: its end is the conversation's to take. It goes with that, or when there is none. */
+function conversationGoes(
+  { sessionId }: { readonly sessionId: string },
+  { snapshot, plan, byId }: Pick<Context, 'snapshot' | 'plan' | 'byId'>,
+): boolean {
+  if (plan.scope === 'runs' || byId.has(transcriptCheckpointId(sessionId))) return false;
+  const session = snapshot.sessions.find(({ id }) => id === sessionId);
+  return session === undefined || session.savedAtMs <= plan.cutoffMs;
 }
 
 function childrenByLead(runs: readonly RunSummary[]): ReadonlyMap<string, readonly RunSummary[]> {
@@ -130,15 +152,14 @@ function prunableApprovals(
   { approvals, liveIds }: PruneSnapshot,
   plan: PrunePlan,
   { byId, going }: Pick<Context, 'byId'> & { readonly going: ReadonlyMap<string, RunWithSaves> },
-): readonly string[] {
-  const prunable = approvals.filter(({ id, checkpointId, createdAt, snapshot }) => {
+): readonly ApprovalRecord[] {
+  return approvals.filter(({ id, checkpointId, createdAt, snapshot }) => {
     if (going.get(checkpointId)?.state === 'whole') return true;
     const run = byId.get(checkpointId);
     const isWaitedOn =
       run?.state === 'damaged' || (run?.state === 'whole' && undecidedIds(run.header).includes(id));
     return snapshot === undefined && !isWaitedOn && !liveIds.has(checkpointId) && isOld(createdAt, plan);
   });
-  return prunable.map(({ id }) => id);
 }
 
 /** Old conversations without a turn under way, and without one that stays. They count as finished. */
@@ -146,7 +167,7 @@ function prunableSessions(
   { runs, liveIds, sessions }: PruneSnapshot,
   plan: PrunePlan,
   going: ReadonlyMap<string, RunWithSaves>,
-): readonly string[] {
+): readonly StoredSession[] {
   if (!plan.statuses.has('finished')) return [];
   const busy = new Set(liveIds);
   const staying = runs.filter((run) => isStored(run) && !going.has(run.id)).map(({ id }) => id);
@@ -154,8 +175,7 @@ function prunableSessions(
     const kind = classifyCheckpointId(id);
     if (kind.kind === 'session') busy.add(kind.sessionId);
   }
-  const old = sessions.filter(({ id, savedAtMs }) => savedAtMs <= plan.cutoffMs && !busy.has(id));
-  return old.map(({ id }) => id);
+  return sessions.filter(({ id, savedAtMs }) => savedAtMs <= plan.cutoffMs && !busy.has(id));
 }
 
 /** A time that cannot be read is never old: better kept than lost. */

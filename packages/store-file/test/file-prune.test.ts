@@ -3,8 +3,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { FullAgentStore, PruneOptions, PruneResult } from '@lousho/contract';
 import { manualClock, testPorts } from '@lousho/testing';
-import { beforeEach, expect, it } from 'vitest';
-import { nodeFileSystem } from '../src/file-system.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { nodeFileSystem, type FileSystem } from '../src/file-system.ts';
 import type { FileStoreOptions } from '../src/index.ts';
 import { approvalRecord, awaitingApproval, finished, inProgress, sessionRecord } from './support/fixtures.ts';
 import { newestLog } from './support/raw-files.ts';
@@ -201,6 +201,22 @@ it('drops finished runs by itself once they are older than the retention, as the
   expect(await store.sessions.load('chat')).not.toBeNull();
 });
 
+it('keeps the end of a turn that its conversation may not hold yet, as long as that stays', async () => {
+  open({ retentionMs: DAY_MS });
+  await store.sessions.saveIfRevision(sessionRecord('chat', daysAgo(0)), 0);
+  await store.checkpoints.save('chat.turn-1', finished(daysAgo(0)));
+  await store.checkpoints.save('new.turn-0', finished(daysAgo(0)));
+  await clock.advance(2 * DAY_MS);
+  await store.checkpoints.save('busy', inProgress(daysAgo(0)));
+  expect(await storedIds()).toEqual(['busy', 'chat.turn-1', 'new.turn-0']);
+  await store.sessions.saveIfRevision(sessionRecord('chat', daysAgo(0)), 1);
+  expect(await store.prune({ olderThanMs: DAY_MS })).toMatchObject({ checkpoints: 1, sessions: 0 });
+  await store.checkpoints.save('talk.turn-1', finished(daysAgo(11)));
+  await store.checkpoints.save('talk.transcript', inProgress(daysAgo(11)));
+  expect(await prune()).toEqual(nothing);
+  expect(await storedIds()).toEqual(['busy', 'chat.turn-1', 'talk.transcript', 'talk.turn-1']);
+});
+
 it('keeps finished runs without a retention', async () => {
   await store.checkpoints.save('done', finished(daysAgo(9_999)));
   await clock.advance(DAY_MS);
@@ -268,4 +284,77 @@ it('takes away what deleted runs and lost leases left, and no more', async () =>
   await clock.advance(LEASE_ENDS_MS);
   expect(await prune()).toEqual(nothing);
   expect(fs.readdirSync(path.join(file, 'runs'))).toEqual([]);
+});
+
+describe('what somebody goes on with while it is pruned', () => {
+  /** A prune that stands still: behind its look at runs and approvals, or at sessions too, before it removes the first thing. */
+  async function pruneStandingStill(behind: 'runs' | 'sessions') {
+    let reach: () => void = () => undefined;
+    let goOn: () => void = () => undefined;
+    const reached = new Promise<void>((resolve) => (reach = resolve));
+    const goesOn = new Promise<void>((resolve) => (goOn = resolve));
+    const stopAt = async (isThere: boolean): Promise<void> => {
+      if (!isThere) return;
+      reach();
+      await goesOn;
+    };
+    const fileSystem: Partial<FileSystem> = {
+      async list(name) {
+        await stopAt(behind === 'runs' && name === path.join(file, 'sessions'));
+        return nodeFileSystem.list(name);
+      },
+      async unlink(name) {
+        await stopAt(behind === 'sessions' && name.includes(path.join('runs', 'a-first')));
+        return nodeFileSystem.unlink(name);
+      },
+    };
+    const parts = openOn(fileSystem, { folder: file, ports: testPorts(clock), durability: 'process' });
+    await store.checkpoints.save('a-first', finished(daysAgo(11)));
+    const pruned = parts.prune({ olderThanMs: 10 * DAY_MS });
+    await reached;
+    return {
+      async goOn() {
+        goOn();
+        return pruned;
+      },
+    };
+  }
+
+  it('is kept when it is a conversation that has another turn', async () => {
+    await store.sessions.saveIfRevision(sessionRecord('chat', daysAgo(11)), 0);
+    const prune = await pruneStandingStill('sessions');
+    expect(await store.sessions.saveIfRevision(sessionRecord('chat', daysAgo(0)), 1)).toBe(true);
+    expect(await prune.goOn()).toEqual({ ...nothing, checkpoints: 1, historyEntries: 1 });
+    expect(await store.sessions.load('chat')).toMatchObject({ revision: 2 });
+  });
+
+  it('is kept when it is a conversation whose next turn has begun', async () => {
+    const record = { ...sessionRecord('chat', daysAgo(11)), turn: 3 };
+    await store.sessions.saveIfRevision(record, 0);
+    const prune = await pruneStandingStill('sessions');
+    await store.checkpoints.acquireLease('chat.turn-3', 'holder', 30_000);
+    expect(await prune.goOn()).toEqual({ ...nothing, checkpoints: 1, historyEntries: 1 });
+    expect(await store.sessions.saveIfRevision(record, 1)).toBe(true);
+  });
+
+  it('is kept when it is a run that has as many saves again', async () => {
+    open({ historyLimit: 1 });
+    await store.checkpoints.save('order-7', finished(daysAgo(11)));
+    const prune = await pruneStandingStill('runs');
+    await store.checkpoints.delete('order-7');
+    await store.checkpoints.save('order-7', finished(daysAgo(0)));
+    expect(await prune.goOn()).toEqual({ ...nothing, checkpoints: 1, historyEntries: 1 });
+    expect(await store.checkpoints.load('order-7')).toEqual(finished(daysAgo(0)));
+  });
+
+  it('is kept when it is an approval that its run comes to wait on', async () => {
+    await store.checkpoints.save('order-7', inProgress(daysAgo(11)));
+    await store.approvals.save(approvalRecord('a-1', { createdAt: daysAgo(11).savedAt }));
+    const prune = await pruneStandingStill('runs');
+    const asked = approvalRecord('a-1', { createdAt: daysAgo(0).savedAt });
+    await store.approvals.save(asked);
+    await store.checkpoints.save('order-7', awaitingApproval('a-1', daysAgo(0)));
+    expect(await prune.goOn()).toEqual({ ...nothing, checkpoints: 1, historyEntries: 1 });
+    expect(await store.approvals.load('a-1')).toEqual(asked);
+  });
 });

@@ -2,6 +2,7 @@
 import {
   classifyCheckpointId,
   ConfigurationError,
+  transcriptCheckpointId,
   type Checkpoint,
   type CheckpointStatus,
   type Clock,
@@ -24,7 +25,7 @@ export interface PrunableIds {
  * @throws synchronously LOUSHO_CONFIG_INVALID
  */
 export function prunableIds(state: MemoryState, clock: Clock, options: PruneOptions): PrunableIds {
-  const plan = resolvePlan(state, clock, options);
+  const plan = resolvePlan(state, clock, options, 'all');
   const runIds = prunableRuns(state, plan);
   return {
     runIds,
@@ -61,7 +62,7 @@ export function countsOf(
 
 /** Finished runs alone, with their history: what `retentionMs` promises. */
 export function pruneFinishedRuns(state: MemoryState, clock: Clock, olderThanMs: number): void {
-  for (const id of prunableRuns(state, resolvePlan(state, clock, { olderThanMs }))) {
+  for (const id of prunableRuns(state, resolvePlan(state, clock, { olderThanMs }, 'runs'))) {
     state.removeCheckpoint(id);
     state.history.delete(id);
   }
@@ -69,6 +70,8 @@ export function pruneFinishedRuns(state: MemoryState, clock: Clock, olderThanMs:
 
 interface PrunePlan {
   readonly statuses: readonly CheckpointStatus[];
+  /** `runs`: what a retention asks for. `all`: also approvals and sessions. */
+  readonly scope: 'runs' | 'all';
   /** Ids that somebody executes. */
   readonly liveIds: ReadonlySet<string>;
   isOld(time: string): boolean;
@@ -78,6 +81,7 @@ function resolvePlan(
   state: MemoryState,
   clock: Clock,
   { olderThanMs, statuses = ['finished'] }: PruneOptions,
+  scope: PrunePlan['scope'],
 ): PrunePlan {
   if (!(olderThanMs >= 0)) {
     throw new ConfigurationError('LOUSHO_CONFIG_INVALID', {
@@ -89,6 +93,7 @@ function resolvePlan(
   const cutoffMs = clock.wallMs() - olderThanMs;
   return {
     statuses,
+    scope,
     liveIds: state.leases.liveIds(clock.monotonicMs()),
     // A time that cannot be read is never old: better kept than lost.
     isOld: (time) => Date.parse(time) <= cutoffMs,
@@ -124,8 +129,21 @@ function mayGo(state: MemoryState, plan: PrunePlan, id: string, checkpoint: Chec
   const kind = classifyCheckpointId(id);
   // The result of a sub-agent is its lead's to take: it goes with the lead, or when there is none.
   if (kind.kind === 'child') return !state.checkpoints.has(kind.leadId) && !plan.liveIds.has(kind.leadId);
+  if (kind.kind === 'session' && statusOf(checkpoint) === 'finished' && !conversationGoes(state, plan, kind))
+    return false;
   // The claim of a schedule is no run; old, it is only in the way.
   return plan.statuses.includes(statusOf(checkpoint)) || id.endsWith('.fire');
+}
+
+/** A turn that ended may not be in its transcript yet: its end is the conversation's to take. It goes with that, or when there is none. */
+function conversationGoes(
+  { checkpoints, sessions }: MemoryState,
+  plan: PrunePlan,
+  { sessionId }: { readonly sessionId: string },
+): boolean {
+  if (plan.scope === 'runs' || checkpoints.has(transcriptCheckpointId(sessionId))) return false;
+  const session = sessions.get(sessionId);
+  return session === undefined || plan.isOld(session.savedAt);
 }
 
 /** Somebody executes it, or a person has to decide about it. */

@@ -2,13 +2,14 @@
 import type { Database, Statement } from 'better-sqlite3';
 import {
   classifyCheckpointId,
+  transcriptCheckpointId,
   type CheckpointApproval,
   type CheckpointStatus,
   type LogEvent,
   type PruneResult,
 } from '@lousho/contract';
 import type { EventLogs } from './event-logs.ts';
-import { nameOf } from './log-reader.ts';
+import { nameOf, sessionLogId } from './log-reader.ts';
 import { ROW, isIntact, type LogRow, type LogStatus } from './log-tables.ts';
 import { parseEvent } from './packed-event.ts';
 import { nothingPruned, type PruneBatch, type PrunePlan, type PruneSteps } from './prune-plan.ts';
@@ -123,7 +124,18 @@ export class Pruning implements PruneSteps {
     const kind = classifyCheckpointId(id);
     // The result of a sub-agent is its lead's to take; it goes with the lead, or when there is none.
     if (kind.kind === 'child') return !this.#exists(kind.leadId) && !this.#leases.isLive(kind.leadId);
+    if (kind.kind === 'session' && status === 'finished' && !this.#conversationGoes(kind.sessionId, plan))
+      return false;
     return plan.statuses.has(status) || id.endsWith('.fire');
+  }
+
+  /** A turn that ended may not be in its transcript yet: its end is the conversation's to take. It goes with that, or when there is none. */
+  #conversationGoes(sessionId: string, plan: PrunePlan): boolean {
+    if (plan.scope === 'runs' || this.#exists(transcriptCheckpointId(sessionId))) return false;
+    const row = this.#logs.tables.rowById(sessionLogId(sessionId));
+    if (row === undefined) return true;
+    const last = this.#lastEvent(row);
+    return last !== undefined && savedAtMs(last) <= plan.cutoffMs;
   }
 
   readonly #isInUse = (row: LogRow): boolean => {

@@ -198,6 +198,22 @@ it('drops finished runs by itself once they are older than the retention, as the
   expect(await store.sessions.load('chat')).not.toBeNull();
 });
 
+it('keeps the end of a turn that its conversation may not hold yet, as long as that stays', async () => {
+  open({ retentionMs: DAY_MS });
+  await store.sessions.saveIfRevision(sessionRecord('chat', daysAgo(0)), 0);
+  await store.checkpoints.save('chat.turn-1', finished(daysAgo(0)));
+  await store.checkpoints.save('new.turn-0', finished(daysAgo(0)));
+  await clock.advance(2 * DAY_MS);
+  await store.checkpoints.save('busy', inProgress(daysAgo(0)));
+  expect(await storedIds()).toEqual(['busy', 'chat.turn-1', 'new.turn-0']);
+  await store.sessions.saveIfRevision(sessionRecord('chat', daysAgo(0)), 1);
+  expect(await store.prune({ olderThanMs: DAY_MS })).toMatchObject({ checkpoints: 1, sessions: 0 });
+  await store.checkpoints.save('talk.turn-1', finished(daysAgo(11)));
+  await store.checkpoints.save('talk.transcript', inProgress(daysAgo(11)));
+  expect(await prune()).toEqual(nothing);
+  expect(await storedIds()).toEqual(['busy', 'chat.turn-1', 'talk.transcript', 'talk.turn-1']);
+});
+
 it('keeps finished runs without a retention', async () => {
   await store.checkpoints.save('done', finished(daysAgo(9_999)));
   await clock.advance(DAY_MS);
