@@ -14,6 +14,8 @@ import {
   executePlan,
   findApproval,
   planDecision,
+  refuseSealed,
+  sealingKeyOf,
   streamPlan,
   type DecisionWiring,
   type OrderPlan,
@@ -132,7 +134,9 @@ async function listWaiting(
   const records = await requireInbox(parts).list(sessionId === undefined ? {} : { sessionId });
   const isWaiting = await waitingIn(parts);
   const waiting: ApprovalRequest[] = [];
-  for (const record of records) if (await isWaiting(record)) waiting.push(requestOf(record));
+  // A sealed one is for those who have the key: nobody can see what he would decide.
+  for (const record of records.filter((one) => sealingKeyOf(one) === undefined))
+    if (await isWaiting(record)) waiting.push(requestOf(record));
   return waiting;
 }
 
@@ -140,6 +144,7 @@ async function findWaiting(agent: AgentParts, id: string): Promise<ApprovalReque
   const parts = partsOfApproval(agent, id);
   if (typeof id !== 'string' || checkpointIdOfApproval(id) === undefined) return undefined;
   const record = await requireInbox(parts).load(id);
+  refuseSealed(record, { id, record: 'approval' });
   return record && (await isWaitedOn(parts.checkpoints, record)) ? requestOf(record) : undefined;
 }
 

@@ -12,6 +12,7 @@ import {
   type SessionRecord,
   type SessionStore,
 } from '@lousho/contract';
+import { loadCheckpoint, refuseSealed } from '@lousho/executor/wiring';
 
 export function transcriptsOf(store: AgentStore | undefined): SessionStore {
   if (store?.sessions !== undefined) return store.sessions;
@@ -42,9 +43,10 @@ export function isCleared({ turn, messages }: SessionRecord): boolean {
   return turn > 0 && messages.length === 0;
 }
 
-/** What is read is checked: a store of somebody else may give anything. @throws LOUSHO_CHECKPOINT_CORRUPT */
+/** What is read is checked: a store of somebody else may give anything. @throws LOUSHO_CHECKPOINT_CORRUPT, LOUSHO_STORE_KEY_UNKNOWN */
 export async function loadTranscript(transcripts: SessionStore, id: string): Promise<SessionRecord> {
   const stored = await transcripts.load(id);
+  refuseSealed(stored, { id, record: 'session' });
   return stored === null || stored === undefined
     ? newTranscript(id)
     : deepFreeze(parseSessionRecord(stored, id));
@@ -56,8 +58,8 @@ export async function loadTranscript(transcripts: SessionStore, id: string): Pro
  */
 function transcriptsIn(checkpoints: CheckpointStore): SessionStore {
   const load = async (id: string): Promise<SessionRecord | null> => {
-    const state = await checkpoints.load(transcriptCheckpointId(id));
-    return state === null || state === undefined ? null : sessionOfCheckpoint(state, id);
+    const state = await loadCheckpoint(checkpoints, transcriptCheckpointId(id));
+    return state === null ? null : sessionOfCheckpoint(state, id);
   };
   return {
     load,

@@ -16,6 +16,7 @@ import { CheckpointWriter } from './checkpoint-writer.ts';
 import { exclusively } from './exclusively.ts';
 import { forkedCheckpoint, type ForkPatch } from './fork-patch.ts';
 import { loadCheckpoint } from './load-checkpoint.ts';
+import { refuseSealed } from './refuse-sealed.ts';
 import {
   refuseOption,
   requireFunction,
@@ -107,7 +108,10 @@ async function findStep({ sessionId, store, options: { fromStep, runId } }: Fork
     });
   const ofRun = entriesOfRun(history, runId);
   const entry = ofRun.find(({ step }) => step === fromStep);
-  if (entry !== undefined) return entry.checkpoint;
+  if (entry !== undefined) {
+    refuseSealed(entry.checkpoint, { id: sessionId, record: 'history' });
+    return entry.checkpoint;
+  }
   const keptSteps = [...new Set(ofRun.map(({ step }) => step))].sort((a, b) => a - b);
   throw new SDKError('LOUSHO_CHECKPOINT_NOT_FOUND', { sessionId, fromStep, keptSteps });
 }

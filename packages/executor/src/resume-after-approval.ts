@@ -21,6 +21,7 @@ import { findApproval, isAboutToAsk, type GivenDecision } from './decide-approva
 import { executePlan, streamPlan, type OrderPlan } from './execute.ts';
 import { isInstructions } from './instructions.ts';
 import { loadCheckpoint } from './load-checkpoint.ts';
+import { refuseSealed } from './refuse-sealed.ts';
 import { refuseOption, requireObject } from './require-option.ts';
 import type { AgentSource } from './resolved-agent.ts';
 import { resolveEngine, type AgentDefinition, type Engine, type EngineOptions } from './run-options.ts';
@@ -40,7 +41,7 @@ const DECISION_LEASE_WAIT_MS = 2_000;
 /**
  * `checkpointStore` may be missing only for a run that had none.
  * @throws LOUSHO_APPROVAL_NOT_FOUND, LOUSHO_APPROVAL_DECIDED, LOUSHO_APPROVAL_ORPHANED, LOUSHO_TOOL_ARGS_INVALID, LOUSHO_SESSION_BUSY,
- * LOUSHO_AGENT_DRIFT, LOUSHO_RESUME_TOOL_MISSING, LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE; but for the first three the approval stays pending
+ * LOUSHO_AGENT_DRIFT, LOUSHO_RESUME_TOOL_MISSING, LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE, LOUSHO_STORE_*; but for the first three the approval stays pending
  */
 export async function resumeAfterApproval(
   decision: ApprovalDecision,
@@ -92,6 +93,7 @@ export async function planDecision(wired: DecisionWiring): Promise<OrderPlan> {
   const checkpointId = typeof id === 'string' ? checkpointIdOfApproval(id) : undefined;
   if (checkpointId === undefined) throw new SDKError('LOUSHO_APPROVAL_NOT_FOUND', { approvalId: String(id) });
   const record = (await inbox.load(id)) ?? undefined;
+  refuseSealed(record, { id, record: 'approval' });
   const isEphemeral = record?.snapshot !== undefined;
   const store = isEphemeral ? stateInRecord(inbox, id) : wired.store;
   if (store === undefined) {

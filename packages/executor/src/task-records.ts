@@ -12,6 +12,7 @@ import {
   type ToolResultPart,
 } from '@lousho/contract';
 import { sha256 } from './agent-fingerprint.ts';
+import { refuseSealed } from './refuse-sealed.ts';
 import type { Run } from './run.ts';
 import { TASK } from './task-tool.ts';
 
@@ -109,11 +110,12 @@ export async function keepTask(
   }
 }
 
-/** @throws what the store throws, LOUSHO_CHECKPOINT_CORRUPT */
+/** @throws what the store throws, LOUSHO_CHECKPOINT_CORRUPT, LOUSHO_STORE_KEY_UNKNOWN */
 export async function readTask(run: Run, id: string): Promise<readonly Message[] | undefined> {
   const records = recordsOf(run);
   if (records === undefined) return run.tasks.get(id);
   const stored = await records.load(id);
+  refuseSealed(stored, { id, record: 'session' });
   return stored ? parseSessionRecord(stored, id).messages : undefined;
 }
 

@@ -20,6 +20,7 @@ export { isInstructions } from './instructions.ts';
 export { knownSpend, turnSpend } from './next-action.ts';
 export type { HeldLease } from './lease-keeper.ts';
 export { loadCheckpoint, loadOrDamaged } from './load-checkpoint.ts';
+export { refuseSealed, sealingKeyOf } from './refuse-sealed.ts';
 export { inLine, isInLine, isInsideLine } from './run-queue.ts';
 export { turnResult } from './run-result.ts';
 export { ephemeralApprovals, ephemeralCheckpoints } from './ephemeral-store.ts';
