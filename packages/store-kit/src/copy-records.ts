@@ -1,16 +1,8 @@
 /** Copies one approval or one conversation: a single write each, read back and compared. */
-import {
-  storedError,
-  type ApprovalStore,
-  type Clock,
-  type SessionRecord,
-  type SessionStore,
-  type StoreClaims,
-  type StoredError,
-} from '@lousho/contract';
+import type { ApprovalStore, Clock, SessionRecord, SessionStore, StoreClaims } from '@lousho/contract';
 import { left, type CopyOutcome } from './copy-run.ts';
-import { isOfRecord } from './of-record.ts';
 import { readBack } from './read-back.ts';
+import { readRecord } from './read-record.ts';
 import { sameValue } from './same-value.ts';
 
 export interface CopyRecordDeps<Part> {
@@ -54,17 +46,6 @@ export async function copySession(
   if (!(await to.saveIfRevision(record, 0))) return left('differs');
   await readBack(claims, clock, id, async () => sameSession(record, await to.load(id)));
   return (await from.load(id))?.revision === record.revision ? { kind: 'copied', saves: 1 } : left('changed');
-}
-
-export async function readRecord<Record>(
-  load: () => Promise<Record | null | undefined>,
-): Promise<{ readonly record: Record | null | undefined } | { readonly error: StoredError }> {
-  try {
-    return { record: await load() };
-  } catch (error) {
-    if (isOfRecord(error)) return { error: storedError(error) };
-    throw error;
-  }
 }
 
 function sameSession(a: SessionRecord, b: SessionRecord | null | undefined): boolean {

@@ -5,10 +5,13 @@ import {
   type Checkpoint,
   type CheckpointStore,
   type Clock,
+  type SessionStore,
   type StoredError,
 } from '@lousho/contract';
+import { conversationOf, fitsConversation } from './fits-conversation.ts';
 import { countCopied, isCopied } from './missing-saves.ts';
 import { readBack } from './read-back.ts';
+import { readRecord } from './read-record.ts';
 import { checkpointComparison, type SameCheckpoint } from './same-record.ts';
 import { savesOf } from './saves-of.ts';
 
@@ -18,7 +21,7 @@ export type LeftReason =
   | 'executing'
   /** Somebody holds its lease in the target, or deleted it there while it was being copied. */
   | 'executing-in-target'
-  /** The target has a record of this id with another content. */
+  /** The target has a record of this id with another content, or has gone on with its conversation. */
   | 'differs'
   /** It was saved, deleted or taken over in the source while it was being copied. */
   | 'changed'
@@ -39,6 +42,8 @@ export type CopyOutcome =
 export interface CopyRunDeps {
   readonly from: CheckpointStore;
   readonly to: CheckpointStore;
+  /** Of the target. */
+  readonly conversations: SessionStore | undefined;
   readonly owner: string;
   readonly clock: Clock;
 }
@@ -80,7 +85,7 @@ async function isThere(id: string, { from, to }: CopyRunDeps, same: SameCheckpoi
 
 async function copyLeased(
   id: string,
-  { from, to, clock }: CopyRunDeps,
+  { from, to, conversations, clock }: CopyRunDeps,
   leases: { readonly source: CopyLease; readonly target: CopyLease },
   same: SameCheckpoint,
 ): Promise<CopyOutcome> {
@@ -92,6 +97,8 @@ async function copyLeased(
   const missing = missingSaves(source, target, to, same);
   if (missing === undefined) return left('differs');
   if (missing.length === 0) return { kind: 'equal' };
+  const misfit = target.length > 0 ? undefined : await misfitTurn(id, source, conversations);
+  if (misfit !== undefined) return misfit;
   // 1. The saves, oldest first. Crash here: the target holds an earlier state of the run; the next copy finds the place and goes on.
   for (const [index, save] of missing.entries()) {
     if (index % SAVES_A_RENEWAL === SAVES_A_RENEWAL - 1) {
@@ -108,6 +115,21 @@ async function copyLeased(
   return now && same(now, source.at(-1) as Checkpoint)
     ? { kind: 'copied', saves: missing.length }
     : left('changed');
+}
+
+/** The target's conversation is past this turn, is another one, or cannot be read. */
+async function misfitTurn(
+  id: string,
+  source: readonly Checkpoint[],
+  conversations: SessionStore | undefined,
+): Promise<CopyOutcome | undefined> {
+  const conversation = conversationOf(id);
+  if (conversation === undefined || conversations === undefined) return undefined;
+  const found = await readRecord(() => conversations.load(conversation.id));
+  if ('error' in found) return left('unreadable-in-target', found.error);
+  const isFit =
+    !found.record || fitsConversation(conversation.turn, source.at(-1) as Checkpoint, found.record);
+  return isFit ? undefined : left('differs');
 }
 
 async function writeSave(

@@ -1,8 +1,9 @@
 /** Everything of one store into another: runs with their history, approvals and conversations, one record at a time. */
-import { classifyCheckpointId, resolvePorts, type AgentStore, type Ports } from '@lousho/contract';
+import { resolvePorts, type AgentStore, type Ports } from '@lousho/contract';
 import { copyApproval, copySession } from './copy-records.ts';
-import { copyRun, left, type CopyOutcome } from './copy-run.ts';
-import { CopyTally, type CopiedRecord, type CopyLeft, type CopyResult } from './copy-tally.ts';
+import { copyRun, type CopyOutcome } from './copy-run.ts';
+import { CopyTally, type CopiedRecord, type CopyResult } from './copy-tally.ts';
+import { leftWithOwner } from './left-with-owner.ts';
 import { approvalsOf, runsOf, sessionsOf } from './list-records.ts';
 import { invalidStore, requireStore } from './require-store.ts';
 
@@ -40,7 +41,7 @@ export async function copyStore(
   const tally = new CopyTally();
   for (const [index, { record, id, copy }] of steps.entries()) {
     options.signal?.throwIfAborted();
-    const outcome = await copy(tally.left);
+    const outcome = leftWithOwner(record, id, tally.left) ?? (await copy());
     tally.add(record, id, outcome);
     options.onProgress?.({ record, id, outcome: outcome.kind, done: index + 1, total: steps.length });
   }
@@ -50,7 +51,7 @@ export async function copyStore(
 interface CopyStep {
   readonly record: CopiedRecord;
   readonly id: string;
-  readonly copy: (leftSoFar: readonly CopyLeft[]) => Promise<CopyOutcome>;
+  readonly copy: () => Promise<CopyOutcome>;
 }
 
 /** Runs first: an approval or a conversation without its run is worse than a run without them, which the next copy brings. */
@@ -62,7 +63,12 @@ async function planCopy(from: AgentStore, to: AgentStore, ports: Ports): Promise
   const steps: CopyStep[] = [];
   const runs = await runsOf(from.checkpoints);
   for (const { id, status } of runs) {
-    const deps = { ...bothParts('checkpoints', from.checkpoints, to.checkpoints), owner, clock };
+    const deps = {
+      ...bothParts('checkpoints', from.checkpoints, to.checkpoints),
+      conversations: to.sessions,
+      owner,
+      clock,
+    };
     steps.push({ record: 'checkpoint', id, copy: () => copyRun(id, status === 'finished', deps) });
   }
   for (const id of await approvalsOf(from.approvals, runs)) {
@@ -71,21 +77,9 @@ async function planCopy(from: AgentStore, to: AgentStore, ports: Ports): Promise
   }
   for (const id of await sessionsOf(from.sessions)) {
     const deps = { ...bothParts('sessions', from.sessions, to.sessions), claims, clock };
-    steps.push({
-      record: 'session',
-      id,
-      copy: async (leftSoFar) => (isExecuting(id, leftSoFar) ? left('executing') : copySession(id, deps)),
-    });
+    steps.push({ record: 'session', id, copy: () => copySession(id, deps) });
   }
   return steps;
-}
-
-/** A turn of it is: it will soon be committed. */
-function isExecuting(sessionId: string, leftSoFar: readonly CopyLeft[]): boolean {
-  return leftSoFar.some(({ id, reason }) => {
-    const kind = classifyCheckpointId(id);
-    return reason === 'executing' && kind.kind === 'session' && kind.sessionId === sessionId;
-  });
 }
 
 function bothParts<Part>(name: string, from: Part | undefined, to: Part | undefined) {

@@ -1,10 +1,10 @@
 /** Everything of one store as text: runs with their history, approvals and conversations, one record at a time. */
 import { frozenCopy, nextEvent, type AgentStore, type Checkpoint, type StoredError } from '@lousho/contract';
-import { readRecord } from './copy-records.ts';
 import type { CopiedRecord } from './copy-tally.ts';
 import { EXPORT_FORMAT, LineWriter, type ExportLine } from './export-lines.ts';
 import { noRecords } from './export-records.ts';
 import { approvalsOf, runsOf, sessionsOf } from './list-records.ts';
+import { readRecord } from './read-record.ts';
 import { requireStore } from './require-store.ts';
 import { savesOf } from './saves-of.ts';
 

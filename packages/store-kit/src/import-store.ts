@@ -18,6 +18,7 @@ import {
   type ExportedRecord,
   type ExportText,
 } from './export-records.ts';
+import { leftWithOwner } from './left-with-owner.ts';
 import { invalidStore, requireStore } from './require-store.ts';
 
 export interface ImportProgress {
@@ -60,8 +61,8 @@ export async function importStore(
   let done = 0;
   for await (const exported of readRecords(text)) {
     signal?.throwIfAborted();
-    const outcome = await importRecord(exported, deps);
     const { record, id } = exported;
+    const outcome = leftWithOwner(record, id, tally.left) ?? (await importRecord(exported, deps));
     tally.add(record, id, outcome);
     done += 1;
     onProgress?.({ record, id, outcome: outcome.kind, done });
@@ -99,7 +100,8 @@ async function importRecord(
         history: async () => saves.map(historyEntry).reverse(),
       };
       const isFinished = saves.at(-1)?.status === 'finished';
-      return copyRun(id, isFinished, { from, to: part('checkpoints', to.checkpoints), owner, clock });
+      const target = { to: part('checkpoints', to.checkpoints), conversations: to.sessions };
+      return copyRun(id, isFinished, { from, ...target, owner, clock });
     }
     case 'approval': {
       const load = async () => exported.approval;

@@ -1,13 +1,14 @@
 /** What there is to copy or to export: ids alone, so that no transcript is held longer than its own turn. */
-import type {
-  ApprovalStore,
-  Checkpoint,
-  CheckpointHeader,
-  CheckpointHeaderEntry,
-  CheckpointListEntry,
-  CheckpointStatus,
-  CheckpointStore,
-  SessionStore,
+import {
+  classifyCheckpointId,
+  type ApprovalStore,
+  type Checkpoint,
+  type CheckpointHeader,
+  type CheckpointHeaderEntry,
+  type CheckpointListEntry,
+  type CheckpointStatus,
+  type CheckpointStore,
+  type SessionStore,
 } from '@lousho/contract';
 import { invalidStore } from './require-store.ts';
 
@@ -21,9 +22,15 @@ export interface ListedRun {
 export async function runsOf(checkpoints: CheckpointStore | undefined): Promise<readonly ListedRun[]> {
   if (checkpoints === undefined) return [];
   if (checkpoints.listHeaders !== undefined)
-    return (await checkpoints.listHeaders()).map((entry) => listedRun(entry, entry.header));
+    return leadsFirst((await checkpoints.listHeaders()).map((entry) => listedRun(entry, entry.header)));
   if (checkpoints.list === undefined) throw invalidStore('from', 'a store whose runs can be listed');
-  return (await checkpoints.list()).map((entry) => listedRun(entry, entry.checkpoint));
+  return leadsFirst((await checkpoints.list()).map((entry) => listedRun(entry, entry.checkpoint)));
+}
+
+/** What becomes of a lead decides about its sub-agents. */
+function leadsFirst(runs: readonly ListedRun[]): readonly ListedRun[] {
+  const isChild = ({ id }: ListedRun): boolean => classifyCheckpointId(id).kind === 'child';
+  return [...runs.filter((run) => !isChild(run)), ...runs.filter(isChild)];
 }
 
 function listedRun(

@@ -180,6 +180,8 @@ describe('copyStore', () => {
     const before = await contentOf(to);
     const result = await copyStore(from, to);
     expect(result.left).toEqual([
+      // The conversation of the target is another one.
+      { record: 'checkpoint', id: 'chat-1.turn-3', reason: 'differs' },
       { record: 'checkpoint', id: 'order-7', reason: 'differs' },
       { record: 'approval', id: 'a-1', reason: 'differs' },
       { record: 'session', id: 'chat-1', reason: 'differs' },
