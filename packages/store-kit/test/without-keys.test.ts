@@ -46,6 +46,7 @@ const calls: readonly (readonly [string, (agent: Agent, given: Given) => Promise
   ['discarding a turn', (agent) => agent.session({ id: 'waits' }).discardPending()],
   ['discarding a run', (agent) => agent.discard('order-7')],
   ['a run', (agent) => agent.send('And now?', { sessionId: 'order-7' })],
+  ['going on with a run', (agent) => agent.resume('order-7')],
   ['a fork of a run', (agent) => agent.fork('order-7', { fromStep: 1 })],
   ['an approval', (agent, { approvalId }) => agent.approvals.get(approvalId)],
   ['a decision', (agent, { approvalId }) => agent.approvals.resolve({ id: approvalId, approved: true })],
