@@ -15,7 +15,7 @@ import { readRecord } from './read-record.ts';
 import { checkpointComparison, type SameCheckpoint } from './same-record.ts';
 import { savesOf } from './saves-of.ts';
 
-/** Why a record was left alone. */
+/** Why a record was left alone. What belongs to a run that was left, its sub-agents and approvals, has the reason of the run. */
 export type LeftReason =
   /** Somebody holds its lease in the source, or a turn of its conversation. */
   | 'executing'
