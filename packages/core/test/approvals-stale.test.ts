@@ -118,6 +118,17 @@ onEveryStore('an approval that expires', (world) => {
     });
   });
 
+  it('is denied when it is decided too late, also where a deploy has taken its tool away', async () => {
+    const { id } = await givenPausedWithTtl(60_000);
+    const deployed = world
+      .otherProcess()
+      .agent({ provider: mockModel(['Too late.']), onAgentDrift: 'ignore' });
+    await refusal(deployed.approvals.resolve({ id, approved: true }), 'LOUSHO_RESUME_TOOL_MISSING');
+    await world.clock.advance(60_000);
+    const result = await deployed.approvals.resolve({ id, approved: true });
+    expect(resultOfCall(result.messages, 'call_email')).toMatchObject({ kind: 'denied' });
+  });
+
   it('takes the time of the call over that of the agent, and has none without either', async () => {
     await givenPausedWithTtl(30_000, 60_000);
     const stored = await world.stored('chat-42');

@@ -13,6 +13,7 @@ import {
 import { checkAgent } from './check-agent.ts';
 import { approvalInside, checkChildren, type StoredChild } from './check-children.ts';
 import { checkDecision } from './check-decision.ts';
+import { isExpired } from './decide-approval.ts';
 import { fold } from './fold.ts';
 import { startRun } from './start-run.ts';
 import { asDelegated, knownSpend } from './next-action.ts';
@@ -146,11 +147,14 @@ async function resumingAgent(order: RunOrder, stored: Checkpoint): Promise<Resum
 }
 
 /** By this decision, by those that come down from the lead, or before: then they are still on their way to a sub-agent. */
-function rejectedBy({ decision, request }: RunOrder, { approvals }: Checkpoint): ReadonlySet<string> {
+function rejectedBy({ decision, request, engine }: RunOrder, { approvals }: Checkpoint): ReadonlySet<string> {
+  const given = approvals.find(({ id }) => id === decision?.id);
+  // Too late is a no, whatever was said.
+  const isLate = given !== undefined && isExpired(given, engine.ports.clock.wallMs());
   const handed = request.type === 'task' ? request.decided : [];
   const rejected = [...approvals, ...handed].filter((approval) => approval.decision?.approved === false);
   const ids = rejected.map(({ id }) => id);
-  return new Set(decision?.approved === false ? [...ids, decision.id] : ids);
+  return new Set(decision !== undefined && (isLate || !decision.approved) ? [...ids, decision.id] : ids);
 }
 
 /** A process may die between the save of a sub-agent and that of its lead: what it spent stands in its own checkpoint. */
