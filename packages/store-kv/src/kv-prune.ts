@@ -5,6 +5,7 @@
 import {
   classifyCheckpointId,
   SDKError,
+  transcriptCheckpointId,
   type Checkpoint,
   type CheckpointStatus,
   type Clock,
@@ -163,6 +164,8 @@ class Pruning {
 
   async #mayGo(id: string, status: CheckpointStatus): Promise<boolean> {
     const kind = classifyCheckpointId(id);
+    if (kind.kind === 'session' && status === 'finished' && !(await this.#conversationGoes(kind.sessionId)))
+      return false;
     if (kind.kind !== 'child') {
       // The claim of a schedule is no run; old, it is only in the way.
       return this.plan.statuses.includes(status) || id.endsWith('.fire');
@@ -170,6 +173,13 @@ class Pruning {
     // The result of a sub-agent is its lead's to take: it goes with the lead, or when there is none.
     const lead = await this.#look(kind.leadId);
     return lead.kind === 'absent' && !lead.isLive;
+  }
+
+  /** A turn that ended may not be in its transcript yet: its end is the conversation's to take. It goes with that, or when there is none. */
+  async #conversationGoes(sessionId: string): Promise<boolean> {
+    if (this.listed.runs.has(transcriptCheckpointId(sessionId))) return false;
+    const savedAt = await this.deps.sessions.savedAt(sessionId);
+    return savedAt === undefined || this.plan.isOld(savedAt);
   }
 
   #childrenByLead(): ReadonlyMap<string, readonly string[]> {

@@ -3,6 +3,7 @@ import {
   assertCheckpointId,
   frozenCopy,
   deepFreeze,
+  SDKError,
   type SessionRecord,
   type SessionStore,
 } from '@lousho/contract';
@@ -62,6 +63,16 @@ export class KVSessions {
         ? { list: () => operations.perform({ name: 'sessions.list', kind: 'read' }, () => this.#ids()) }
         : {}),
     };
+  }
+
+  /** Of the last commit. `undefined` for a conversation that has no record, a time that never comes for one that cannot be read. */
+  async savedAt(id: string): Promise<string | undefined> {
+    try {
+      return (await this.#deps.records.headOf(id))?.value.savedAt;
+    } catch (error) {
+      if (error instanceof SDKError) return 'unreadable';
+      throw error;
+    }
   }
 
   async remove(id: string): Promise<void> {

@@ -186,6 +186,30 @@ describe('prune', () => {
     expect(kv.keys().filter((key) => key.includes('fire') || key.includes('gone'))).toEqual([]);
     await expect(store.prune?.({ olderThanMs: -1 })).rejects.toMatchObject({ code: 'LOUSHO_CONFIG_INVALID' });
   });
+
+  it('keeps the end of a turn that its conversation may not hold yet, as long as that stays', async () => {
+    const { clock, open } = givenKV();
+    const store = open();
+    const now = () => new Date(clock.wallMs()).toISOString();
+    const finished = () =>
+      ({ ...beginRun({ savedAt: now() }), status: 'finished', finishReason: 'stop' }) as const;
+    const commit = async (id: string, revision: number) => {
+      const { messages, usage } = beginRun();
+      const record = { id, revision, turn: 1, messages, inputIds: [], usage, savedAt: now() };
+      expect(await store.sessions.saveIfRevision(record, revision)).toBe(true);
+    };
+    await commit('chat', 0);
+    await commit('over', 0);
+    for (const id of ['chat.turn-1', 'over.turn-1', 'new.turn-0', 'talk.turn-1'])
+      await store.checkpoints.save(id, finished());
+    await store.checkpoints.save('talk.transcript', beginRun({ savedAt: now() }));
+    await clock.advance(3_600_000);
+    await commit('chat', 1);
+    expect(await store.prune?.({ olderThanMs: 1_000 })).toMatchObject({ checkpoints: 2, sessions: 1 });
+    const left = (await store.checkpoints.list?.())?.map(({ sessionId }) => sessionId);
+    expect(left).toEqual(['chat.turn-1', 'talk.transcript', 'talk.turn-1']);
+    expect(await store.sessions.list?.()).toEqual(['chat']);
+  });
 });
 
 it('is one handle with its checkpoint part, which can also be opened alone', async () => {
