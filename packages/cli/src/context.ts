@@ -57,6 +57,11 @@ export class Context {
     return this.clock.wallMs();
   }
 
+  /** Whether there is one to open: `--store`, or that of the configuration. @throws CliError */
+  async namesStore(): Promise<boolean> {
+    return this.#options.store !== undefined || (await this.config())?.store !== undefined;
+  }
+
   /** `--store`, else that of the configuration. Opened once, closed at the end, never created. @throws CliError; what the store throws */
   async store(): Promise<AgentStore> {
     return (await this.openedStore()).store;

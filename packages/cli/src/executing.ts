@@ -15,6 +15,7 @@ export async function whileExecuting(
   context: Context,
   agents: readonly Agent[],
   work: () => Promise<ExitCode>,
+  goesOn = 'the same command goes on from there',
 ): Promise<ExitCode> {
   const interrupted = context.takeInterrupts();
   let leaving: Promise<unknown> | undefined;
@@ -27,7 +28,7 @@ export async function whileExecuting(
     return await work();
   } catch (error) {
     if (!interrupted.aborted || !isSDKError(error, 'LOUSHO_SHUTDOWN')) throw error;
-    context.out.note('Stopped. What was recorded stays; the same command goes on from there.');
+    context.out.note(`Stopped. What was recorded stays; ${goesOn}.`);
     return exitCodes.interrupted;
   } finally {
     interrupted.removeEventListener('abort', leave);

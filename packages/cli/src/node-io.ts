@@ -51,8 +51,13 @@ export function textStream(stream: OutStream, env: Io['env'], noColor: boolean):
     stream,
     isTerminal,
     colors: !noColor && hasColors(isTerminal, env),
-    columns: () => (isTerminal ? (stream.columns ?? USUAL_COLUMNS) : Infinity),
+    columns: () => (isTerminal ? columnsOf(stream) : Infinity),
   };
+}
+
+/** A terminal that does not know how wide it is says 0. */
+function columnsOf({ columns = 0 }: OutStream): number {
+  return columns > 0 ? columns : USUAL_COLUMNS;
 }
 
 function hasColors(isTerminal: boolean, { NO_COLOR, FORCE_COLOR, TERM }: Io['env']): boolean {

@@ -70,6 +70,26 @@ it('reports an error as JSON where data is JSON', async () => {
   expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'LOUSHO_CLI_STORE_NOT_FOUND' } });
 });
 
+it('shows whole lines on a terminal that does not know how wide it is', async () => {
+  const folder = newFolder();
+  const [sqlite] = storeKinds;
+  if (sqlite === undefined) throw new Error('no store');
+  await openShop(sqlite, folder);
+  const { stdout } = await runCli(['pending', '--store', sqlite.spec], { cwd: folder, columns: 0 });
+  expect(stdout).toContain('order-7');
+});
+
+it('finds something wrong when the store that doctor is given cannot be opened, and nothing when none is given', async () => {
+  const cwd = newFolder();
+  for (const spec of ['redis://x', 'shop.db', 'sqlite:./none.db']) {
+    const { exitCode, stderr } = await runCli(['doctor', '--store', spec], { cwd });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: '1 thing is wrong.\n' });
+  }
+  const { exitCode, stdout } = await runCli(['doctor'], { cwd });
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain('No store was given');
+});
+
 it('colours only what a terminal reads, and not against the will of the user', async () => {
   const folder = newFolder();
   const [sqlite] = storeKinds;

@@ -343,7 +343,7 @@ export const errorTable: { readonly [C in ErrorCode]: ErrorEntry<ErrorDetails[C]
     retryable: false,
     message: (d) => `The export is damaged at line ${d.line}: ${d.reason}.`,
     hint: () =>
-      'Export again. What stands before that line is whole and was imported; nothing was overwritten.',
+      'Export again. Nothing was overwritten; of an export that was checked while it came, what stands before that line was imported.',
   },
   LOUSHO_STORE_CLOSED: {
     retryable: false,

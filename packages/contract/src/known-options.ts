@@ -12,7 +12,8 @@ export function requireKnownOptions<Options>(
 ): void {
   for (const [name, got] of Object.entries(given)) {
     if (Object.hasOwn(names, name) || got === undefined) continue;
-    const want = `one of ${Object.keys(names).join(', ')}`;
-    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option: `${prefix}${name}`, got, want });
+    // Not with what was given: under a mistyped name it may be a secret, and errors are logged.
+    const want = `one that there is: ${Object.keys(names).join(', ')}`;
+    throw new ConfigurationError('LOUSHO_CONFIG_INVALID', { option: `${prefix}${name}`, want });
   }
 }

@@ -25,6 +25,22 @@ it.each<[string, object]>([
   expect(refusalOf(() => createAgent(config as AgentConfig))).toMatchObject({ option });
 });
 
+it('does not repeat what a name that nobody knows was given: it may be a secret', () => {
+  const error = refusalOf(() =>
+    createAgent({ provider, providr: { apiKey: 'sk-1' } } as object as AgentConfig),
+  );
+  expect(error).not.toHaveProperty('got');
+});
+
+it('an inputId without a sessionId is refused: nothing is kept that a retry could find', async () => {
+  const model = mockModel(['Hello.']);
+  const agent = createAgent({ provider: model, store: memoryStore() });
+  const refused = { code: 'LOUSHO_CONFIG_INVALID', details: { option: 'inputId' } };
+  await expect(agent.send('hi', { inputId: 'event-1' })).rejects.toMatchObject(refused);
+  expect(refusalOf(() => agent.stream('hi', { inputId: 'event-1' }))).toMatchObject(refused.details);
+  expect(model.calls).toEqual([]);
+});
+
 it.each([undefined, null, 'provider'])('createAgent says what it takes when it is given %j', (config) => {
   const given = config as unknown as AgentConfig;
   expect(refusalOf(() => createAgent(given))).toMatchObject({ option: 'config' });

@@ -168,6 +168,12 @@ export function planSend(send: SendPlan): OrderPlan {
       operation: `A run with a sessionId ("${sessionId}")`,
     });
   }
+  if (sessionId === undefined && send.inputId !== undefined)
+    refuseOption(
+      'inputId',
+      send.inputId,
+      'given with a sessionId: without one, no retry finds what was sent',
+    );
   const messages = inputMessages(send.input);
   const { metadata, principal, businessState } = storableOptions(send);
   const isDurable = sessionId !== undefined && store !== undefined;

@@ -84,7 +84,7 @@ export interface EngineOptions {
 }
 /** What belongs to one input. */
 export interface InputOptions {
-  /** Makes a retry exact: an input whose id the session already holds is never added again. */
+  /** Makes a retry exact: an input whose id the session already holds is never added again. Only with a `sessionId`. */
   readonly inputId?: string | undefined;
   /** A person stops the run: it resolves with `aborted` and stays resumable. */
   readonly signal?: AbortSignal | undefined;

@@ -58,12 +58,15 @@ async function decide(context: Context, decision: ApprovalDecision): Promise<Exi
   const agent = agentName === undefined ? await anyAgent(context) : await context.agent(agentName);
   if (record !== undefined && run?.status === 'awaiting-approval' && run.approvalIds.includes(id))
     requireSameStore((await agent.approvals.get(id))?.runId === run.runId);
-  return whileExecuting(context, [agent], async () => {
+  const runId = record?.sessionId ?? record?.checkpointId ?? id;
+  const work = async (): Promise<ExitCode> => {
     const result = await agent.approvals.resolve(decision);
     const what = record === undefined ? id : record.toolName;
     context.out.note([good('✓ '), approved ? 'Approved ' : 'Rejected ', strong(what)]);
-    return printResult(context, result.sessionId ?? record?.checkpointId ?? id, result);
-  });
+    return printResult(context, result.sessionId ?? runId, result);
+  };
+  // The decision is among what was recorded: made again, it would be refused.
+  return whileExecuting(context, [agent], work, `${context.command('resume', runId)} goes on from there`);
 }
 
 interface FoundApproval {

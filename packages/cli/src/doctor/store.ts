@@ -22,10 +22,10 @@ export interface StoreChecks {
 export async function checkStore(context: Context, { deep }: StoreChecks): Promise<Finding[]> {
   let opened: OpenedStore;
   try {
+    if (!(await context.namesStore())) return [noStore];
     opened = await context.openedStore();
   } catch (error) {
-    const isNoneGiven = error instanceof CliError && error.code === 'LOUSHO_CLI_USAGE';
-    return [{ ...failed('store', error), ...(isNoneGiven ? { level: 'note' } : undefined) }];
+    return [failed('store', error)];
   }
   const { store } = opened;
   const checks: readonly (readonly [Finding['topic'], () => Finding[] | Promise<Finding[]>])[] = [
@@ -44,6 +44,13 @@ export async function checkStore(context: Context, { deep }: StoreChecks): Promi
   }
   return findings;
 }
+
+const noStore: Finding = {
+  level: 'note',
+  topic: 'store',
+  message: 'No store was given, so none was looked into.',
+  hint: 'Give --store sqlite:./jobs.db or --store file:./folder, or name it in lousho.config.ts.',
+};
 
 function describeStore({ store, place }: OpenedStore, { cwd }: Context): Finding[] {
   const where = place === undefined ? 'made by the configuration' : storeSpecOf(place, cwd);
