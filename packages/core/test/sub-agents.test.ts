@@ -2,6 +2,7 @@
 import {
   LLMProviderError,
   PropagatingToolError,
+  SDKError,
   classifyCheckpointId,
   type AgentEvent,
   type Checkpoint,
@@ -532,6 +533,33 @@ onEveryStore('a durable delegation', (world) => {
     const result = await agent.resume(sessionId);
     expect(result).toMatchObject({ text: 'Done.', usage: { modelCalls: 5, delegated: { modelCalls: 3 } } });
     expect([look.runs.length, flaky.runs.length, model.calls.length]).toEqual([1, 2, 3]);
+  });
+
+  it('counts the model call that a stop cut off also when the sub-agent itself cannot be stored any more', async () => {
+    const asked = deferred();
+    let isBroken = false;
+    const checkpoints = checkpointsWith(world.checkpoints, {
+      async saveIfLeased(id, checkpoint, owner, fence) {
+        if (isBroken && id !== sessionId)
+          throw new SDKError('LOUSHO_STORE_WRITE_FAILED', { operation: 'save', id });
+        return world.checkpoints.saveIfLeased(id, checkpoint, owner, fence);
+      },
+    });
+    const { subagent } = scripted('clerk', [
+      async () => (asked.resolve(), new Promise<never>(() => undefined)),
+    ]);
+    const agent = world.agent({
+      store: storeOf(checkpoints),
+      provider: mockModel([delegate('clerk')]),
+      subagents: [subagent],
+    });
+    const stop = new AbortController();
+    const sending = agent.send('go', { sessionId, signal: stop.signal });
+    await asked.promise;
+    isBroken = true;
+    stop.abort();
+    const { usage } = await letPass(world.clock, sending);
+    expect(usage).toMatchObject({ modelCalls: 2, delegated: { modelCalls: 1 } });
   });
 
   it('that waits for a person when the run is stopped goes with everything below it', async () => {

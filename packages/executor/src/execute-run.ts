@@ -135,6 +135,8 @@ async function takeResponse(run: Run, outcome: ModelOutcome, steps: StepEvents):
       });
       run.cutReply = isSteered ? '' : outcome.text;
       if (isSteered) steps.end('steered');
+      // The lead may be all that can still be stored of it.
+      await run.task?.spent(asDelegated(knownSpend(run.checkpoint)));
       return;
     }
     case 'response': {
