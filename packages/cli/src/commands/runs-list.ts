@@ -21,7 +21,7 @@ export function registerRunsList(cli: Cli): void {
   cli
     .group('runs', 'the runs of a store')
     .command('list')
-    .description('all runs, the one that was saved last at the end')
+    .description('all runs, and conversations with a turn under way; the one that was saved last at the end')
     .option('--status <states>', `only these, with commas between: ${runStates.join(', ')}`)
     .option('--limit <n>', 'only so many, those that were saved last', wholeNumber(1))
     .action(cli.action((context, options: ListOptions) => listRuns(context, options)));
