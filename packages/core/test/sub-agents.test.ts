@@ -720,6 +720,43 @@ onEveryStore('a durable delegation', (world) => {
     expect(left.sort()).toEqual([sessionId, fork.sessionId].sort());
   });
 
+  it.each(['load', 'delete'] as const)(
+    'removes the checkpoint of a sub-agent whose %s failed at first when the run is stopped, too',
+    async (method) => {
+      let failures = 0;
+      const started = deferred();
+      const slow = spyTool('slow', async (_args, ctx) => {
+        started.resolve();
+        await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve));
+      });
+      const stop = new AbortController();
+      const failOnce = (id: string): void => {
+        if (!stop.signal.aborted || id === sessionId || failures > 0) return;
+        failures += 1;
+        throw new SDKError('LOUSHO_STORE_READ_FAILED', { operation: method, id });
+      };
+      const checkpoints = checkpointsWith(world.checkpoints, {
+        async load(id) {
+          if (method === 'load') failOnce(id);
+          return world.checkpoints.load(id);
+        },
+        async delete(id, options) {
+          if (method === 'delete') failOnce(id);
+          return world.checkpoints.delete(id, options);
+        },
+      });
+      const { subagent } = scripted('clerk', [calling('slow')], { tools: [slow.tool] });
+      const provider = mockModel([delegate('clerk')]);
+      const agent = world.agent({ store: storeOf(checkpoints), provider, subagents: [subagent] });
+      const sending = agent.send('go', { sessionId, signal: stop.signal });
+      await started.promise;
+      stop.abort();
+      expect(await letPass(world.clock, sending)).toMatchObject({ finishReason: 'aborted' });
+      expect(failures).toBe(1);
+      expect((await world.checkpoints.list()).map((entry) => entry.sessionId)).toEqual([sessionId]);
+    },
+  );
+
   it('removes the checkpoint of a sub-agent that the store did not delete at first when the run ends', async () => {
     let refusals = 0;
     const checkpoints = checkpointsWith(world.checkpoints, {

@@ -172,6 +172,7 @@ async function stopRun(run: Run, stop: Stop, steps: StepEvents): Promise<Executi
       run.input.close();
       steps.end('aborted');
       await run.commit({ type: 'aborted', cutReply: run.isTurn ? run.cutReply : '' });
+      await removeChildren(run, [...run.leftovers]);
       return abortedResult(run.checkpoint, run.sessionId, stop.reason);
     default:
       return assertNever(stop);
