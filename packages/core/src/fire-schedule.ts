@@ -113,8 +113,7 @@ async function run(
   const isDurable = parts.checkpoints !== undefined;
   const plan = planInput(parts, live, schedule.input, {
     signal,
-    inputId: `${schedule.id}@${atMs}`,
-    ...(isDurable ? { sessionId: runIdOf(schedule, atMs) } : undefined),
+    ...(isDurable ? { sessionId: runIdOf(schedule, atMs), inputId: `${schedule.id}@${atMs}` } : undefined),
   });
   const result = await executePlan({ ...plan, onBegun });
   if (result === null) throw new Error('Invariant: a fire gave no result');
