@@ -282,7 +282,7 @@ export class ApprovalLife {
     const needed = kinds.some((kind, index) => {
       const id = callId(index);
       const isRejected =
-        (given?.toolCallId === id && !given.approved) ||
+        (given?.toolCallId === id && (given.isLate || !given.approved)) ||
         stored.approvals.some(
           ({ toolCallId, decision }) => toolCallId === id && decision?.approved === false,
         );
